@@ -1,0 +1,39 @@
+/** Everything a running Reveille can be told. Complete: whoever holds one never asks for a default again. */
+export interface ReveilleOptions {
+  /** `sqlite:<file>`, `sqlite::memory:` (a private temporary file, gone at exit) or `postgres://…`. */
+  readonly databaseUrl: string;
+  /** Brings the schema up to date before anything reads it. */
+  readonly migrate: boolean;
+  /** Serves the HTTP API. */
+  readonly http: boolean;
+  /** Runs agents in this process. */
+  readonly worker: boolean;
+  /** How many agents this process runs at once. */
+  readonly workerConcurrency: number;
+  /** Where this server's own agents reach it, for their `REVEILLE_URL`. */
+  readonly baseUrl: string;
+  /** The administrator's token; null has one generated at first start and written to {@link adminTokenFile}. */
+  readonly adminToken: string | null;
+  readonly adminTokenFile: string;
+  /** The token that `/metrics` asks for; null leaves it open. */
+  readonly metricsToken: string | null;
+  /** How long a stopping server lets running agents finish, in seconds. */
+  readonly drainSeconds: number;
+}
+
+/** What holds for everything that nobody said. */
+export const DEFAULT_OPTIONS: ReveilleOptions = {
+  databaseUrl: 'sqlite:./data/reveille.db',
+  migrate: true,
+  http: false,
+  worker: false,
+  workerConcurrency: 4,
+  baseUrl: 'http://127.0.0.1:3000',
+  adminToken: null,
+  adminTokenFile: './data/admin-token',
+  metricsToken: null,
+  drainSeconds: 10,
+};
+
+/** The injection token of the {@link ReveilleOptions} in force. */
+export const REVEILLE_OPTIONS = Symbol('REVEILLE_OPTIONS');

@@ -1,0 +1,78 @@
+import { z } from 'zod';
+import { parseDatabaseUrl } from '../database/database-url.js';
+import { DEFAULT_OPTIONS, type ReveilleOptions } from './options.js';
+
+const LOG_LEVELS = ['fatal', 'error', 'warn', 'info', 'debug', 'trace', 'silent'] as const;
+
+/** The stand-alone server's settings: the library's options and what only a process has. */
+export interface ServerSettings {
+  readonly options: ReveilleOptions;
+  readonly host: string;
+  readonly port: number;
+  readonly logLevel: (typeof LOG_LEVELS)[number];
+}
+
+/** Bad settings, all of them at once, in words for the person who set them. */
+export class InvalidEnvironmentError extends Error {
+  constructor(readonly complaints: readonly string[]) {
+    super(`Reveille cannot start with these settings:\n${complaints.map((line) => `  - ${line}`).join('\n')}`);
+  }
+}
+
+const wholeNumber = (least: number, most: number) =>
+  z
+    .string()
+    .regex(/^\d+$/, 'must be a whole number')
+    .transform(Number)
+    .refine((value) => value >= least && value <= most, `must be between ${least} and ${most}`);
+
+const databaseUrl = z.string().superRefine((value, context) => {
+  try {
+    parseDatabaseUrl(value);
+  } catch (error) {
+    context.addIssue({ code: 'custom', message: (error as Error).message });
+  }
+});
+
+const environment = z.object({
+  DATABASE_URL: databaseUrl.default(DEFAULT_OPTIONS.databaseUrl),
+  HOST: z.string().min(1).default('127.0.0.1'),
+  PORT: wholeNumber(0, 65_535).default(3000),
+  LOG_LEVEL: z.enum(LOG_LEVELS).default('info'),
+  ADMIN_TOKEN: z.string().min(32, 'must have 32 characters or more').optional(),
+  METRICS_TOKEN: z.string().min(1).optional(),
+  WORKER: z.enum(['on', 'off']).default('on'),
+  WORKER_CONCURRENCY: wholeNumber(1, 1000).default(DEFAULT_OPTIONS.workerConcurrency),
+  DRAIN_SECONDS: wholeNumber(0, 3600).default(DEFAULT_OPTIONS.drainSeconds),
+});
+
+/**
+ * Reads the process's environment, the only place that does.
+ *
+ * @throws InvalidEnvironmentError naming every bad value.
+ */
+export function readEnvironment(source: NodeJS.ProcessEnv = process.env): ServerSettings {
+  const parsed = environment.safeParse(source);
+  if (!parsed.success) {
+    throw new InvalidEnvironmentError(
+      parsed.error.issues.map((issue) => `${issue.path.join('.')} ${issue.message}`),
+    );
+  }
+  const env = parsed.data;
+  return {
+    host: env.HOST,
+    port: env.PORT,
+    logLevel: env.LOG_LEVEL,
+    options: {
+      ...DEFAULT_OPTIONS,
+      databaseUrl: env.DATABASE_URL,
+      http: true,
+      worker: env.WORKER === 'on',
+      workerConcurrency: env.WORKER_CONCURRENCY,
+      baseUrl: `http://${env.HOST === '0.0.0.0' ? '127.0.0.1' : env.HOST}:${env.PORT}`,
+      adminToken: env.ADMIN_TOKEN ?? null,
+      metricsToken: env.METRICS_TOKEN ?? null,
+      drainSeconds: env.DRAIN_SECONDS,
+    },
+  };
+}
