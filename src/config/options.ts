@@ -10,6 +10,8 @@ export interface ReveilleOptions {
   readonly worker: boolean;
   /** How many agents this process runs at once. */
   readonly workerConcurrency: number;
+  /** The account that agents run under; null runs them under the server's own. */
+  readonly agentUser: string | null;
   /** Where this server's own agents reach it, for their `REVEILLE_URL`. */
   readonly baseUrl: string;
   /** The administrator's token; null has one generated at first start and written to {@link adminTokenFile}. */
@@ -28,6 +30,7 @@ export const DEFAULT_OPTIONS: ReveilleOptions = {
   http: false,
   worker: false,
   workerConcurrency: 4,
+  agentUser: null,
   baseUrl: 'http://127.0.0.1:3000',
   adminToken: null,
   adminTokenFile: './data/admin-token',

@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { parseDatabaseUrl } from '../database/database-url.js';
+import { parseDatabaseUrl } from './database-url.js';
 import { DEFAULT_OPTIONS, type ReveilleOptions } from './options.js';
 
 const LOG_LEVELS = ['fatal', 'error', 'warn', 'info', 'debug', 'trace', 'silent'] as const;
@@ -15,7 +15,9 @@ export interface ServerSettings {
 /** Bad settings, all of them at once, in words for the person who set them. */
 export class InvalidEnvironmentError extends Error {
   constructor(readonly complaints: readonly string[]) {
-    super(`Reveille cannot start with these settings:\n${complaints.map((line) => `  - ${line}`).join('\n')}`);
+    super(
+      `Reveille cannot start with these settings:\n${complaints.map((line) => `  - ${line}`).join('\n')}`,
+    );
   }
 }
 
@@ -43,6 +45,7 @@ const environment = z.object({
   METRICS_TOKEN: z.string().min(1).optional(),
   WORKER: z.enum(['on', 'off']).default('on'),
   WORKER_CONCURRENCY: wholeNumber(1, 1000).default(DEFAULT_OPTIONS.workerConcurrency),
+  AGENT_USER: z.string().min(1).optional(),
   DRAIN_SECONDS: wholeNumber(0, 3600).default(DEFAULT_OPTIONS.drainSeconds),
 });
 
@@ -70,9 +73,19 @@ export function readEnvironment(source: NodeJS.ProcessEnv = process.env): Server
       worker: env.WORKER === 'on',
       workerConcurrency: env.WORKER_CONCURRENCY,
       baseUrl: `http://${env.HOST === '0.0.0.0' ? '127.0.0.1' : env.HOST}:${env.PORT}`,
+      agentUser: env.AGENT_USER ?? null,
       adminToken: env.ADMIN_TOKEN ?? null,
       metricsToken: env.METRICS_TOKEN ?? null,
       drainSeconds: env.DRAIN_SECONDS,
     },
   };
+}
+
+/** The values of the named variables of this process, for a child that is given those and no others. */
+export function inherited(
+  names: readonly string[],
+  source: NodeJS.ProcessEnv = process.env,
+): Record<string, string> {
+  const found = names.flatMap((name) => (source[name] === undefined ? [] : [[name, source[name]] as const]));
+  return Object.fromEntries(found);
 }

@@ -1,0 +1,45 @@
+import { Injectable } from '@nestjs/common';
+import { Transactions } from '../database/transactions.js';
+import { type Token, TokenSchema } from './token.schema.js';
+
+/** Every statement over tokens. */
+@Injectable()
+export class TokensRepository {
+  constructor(private readonly transactions: Transactions) {}
+
+  async insert(token: Token): Promise<void> {
+    await this.transactions.writing().insert(TokenSchema, token);
+  }
+
+  find(id: string): Promise<Token | null> {
+    return this.transactions.reading().findOneBy(TokenSchema, { id });
+  }
+
+  hasAdmin(): Promise<boolean> {
+    return this.transactions.reading().existsBy(TokenSchema, { kind: 'admin' });
+  }
+
+  /** By id, after the given one; never those that belong to a run. */
+  page(workspaceId: string, after: string | null, limit: number): Promise<Token[]> {
+    const query = this.transactions
+      .reading()
+      .createQueryBuilder(TokenSchema, 'token')
+      .where('token.workspaceId = :workspaceId AND token.runId IS NULL', { workspaceId })
+      .orderBy('token.id')
+      .limit(limit);
+    if (after !== null) query.andWhere('token.id > :after', { after });
+    return query.getMany();
+  }
+
+  async delete(id: string): Promise<void> {
+    await this.transactions.writing().delete(TokenSchema, { id });
+  }
+
+  async deleteOfRun(runId: string): Promise<void> {
+    await this.transactions.writing().delete(TokenSchema, { runId });
+  }
+
+  async extendOfRun(runId: string, expiresAt: number): Promise<void> {
+    await this.transactions.writing().update(TokenSchema, { runId }, { expiresAt });
+  }
+}

@@ -1,0 +1,43 @@
+import type { EntitySchemaColumnOptions } from 'typeorm';
+
+/** PostgreSQL's driver hands out 64-bit integers as text; ours are instants and counts below 2^53. */
+const asNumber = {
+  to: (value: number | null | undefined) => value,
+  from: (value: string | number | null) => (value === null ? null : Number(value)),
+};
+
+type Extra = Pick<EntitySchemaColumnOptions, 'nullable' | 'primary'>;
+
+/** A text of any length. */
+export const text = (name: string, extra: Extra = {}): EntitySchemaColumnOptions => ({
+  name,
+  type: 'text',
+  ...extra,
+});
+
+/** A small whole number. */
+export const integer = (name: string, extra: Extra = {}): EntitySchemaColumnOptions => ({
+  name,
+  type: 'integer',
+  ...extra,
+});
+
+export const boolean = (name: string): EntitySchemaColumnOptions => ({ name, type: 'boolean' });
+
+/** An instant, in integer milliseconds since 1970 on both databases. */
+export const instant = (name: string, extra: Extra = {}): EntitySchemaColumnOptions => ({
+  name,
+  type: 'bigint',
+  transformer: asNumber,
+  ...extra,
+});
+
+/** A number that may outgrow 32 bits. */
+export const counter = instant;
+
+/** A JSON value, kept as text: no query looks inside. */
+export const json = (name: string, extra: Extra = {}): EntitySchemaColumnOptions => ({
+  name,
+  type: 'simple-json',
+  ...extra,
+});

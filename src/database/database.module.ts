@@ -1,0 +1,54 @@
+import { type DynamicModule, Global, Module } from '@nestjs/common';
+import { TypeOrmModule, getDataSourceToken } from '@nestjs/typeorm';
+import type { DataSource } from 'typeorm';
+import { type ReveilleOptions, REVEILLE_OPTIONS } from '../config/options.js';
+import { type SchemaOptions, dataSourceOptions } from './data-source-options.js';
+import { DatabaseHome } from './database-home.js';
+import { Database } from './database.js';
+import { Dialect } from './dialect.js';
+import { DatabaseLeaseClock, LeaseClock } from './lease-clock.js';
+import { Transactions } from './transactions.js';
+
+/** Our DataSource has a name of its own, so that a host's unnamed one can live beside it. */
+const DATA_SOURCE = 'reveille';
+
+/** A module of its own because both the DataSource and what is built on it need the same claimed place. */
+@Module({ providers: [DatabaseHome], exports: [DatabaseHome] })
+class DatabaseHomeModule {}
+
+/** Opens the database and gives out the three things that may be done with it: transactions, dialect, lease clock. */
+@Global()
+@Module({})
+export class DatabaseModule {
+  static register(schema: SchemaOptions): DynamicModule {
+    const dataSource = TypeOrmModule.forRootAsync({
+      name: DATA_SOURCE,
+      imports: [DatabaseHomeModule],
+      inject: [DatabaseHome],
+      useFactory: async (home: DatabaseHome) => ({
+        ...dataSourceOptions(await home.moveIn(), schema),
+        // A server that cannot reach its database says so at once; whoever supervises it decides how often to try.
+        retryAttempts: 0,
+      }),
+    });
+    return {
+      module: DatabaseModule,
+      imports: [dataSource],
+      providers: [
+        {
+          provide: Database,
+          inject: [getDataSourceToken(DATA_SOURCE), REVEILLE_OPTIONS],
+          useFactory: (writer: DataSource, options: ReveilleOptions) => Database.open(writer, options),
+        },
+        {
+          provide: Transactions,
+          inject: [Database],
+          useFactory: ({ transactions }: Database) => transactions,
+        },
+        { provide: Dialect, inject: [Database], useFactory: ({ dialect }: Database) => dialect },
+        { provide: LeaseClock, useClass: DatabaseLeaseClock },
+      ],
+      exports: [Database, Transactions, Dialect, LeaseClock],
+    };
+  }
+}

@@ -1,0 +1,69 @@
+import {
+  type EntityManager,
+  type ObjectLiteral,
+  QueryRunnerProviderAlreadyReleasedError,
+  type SelectQueryBuilder,
+} from 'typeorm';
+import { causesOf } from '../causes.js';
+import { Dialect, type UniqueIndex } from '../dialect.js';
+
+const UNIQUE_VIOLATION = '23505';
+const LOCK_NOT_AVAILABLE = '55P03';
+
+/** Connection exceptions (08), shutdowns (57P), exhausted connections (53300), and what the socket itself reports. */
+const UNAVAILABLE = /^(08...|57P0.|53300|ECONNREFUSED|ECONNRESET|EPIPE|ETIMEDOUT|EHOSTUNREACH|ENOTFOUND)$/;
+const UNAVAILABLE_WITHOUT_CODE =
+  /Connection terminated|timeout exceeded when trying to connect|Client has encountered/;
+
+interface PostgresError {
+  readonly code?: string;
+  readonly constraint?: string;
+  readonly message?: string;
+}
+
+export class PostgresDialect extends Dialect {
+  readonly name = 'postgres';
+
+  violates(error: unknown, index: UniqueIndex): boolean {
+    return matches(error, ({ code, constraint }) => code === UNIQUE_VIOLATION && constraint === index.name);
+  }
+
+  isUnavailable(error: unknown): boolean {
+    return matches(
+      error,
+      (found) =>
+        found instanceof QueryRunnerProviderAlreadyReleasedError ||
+        UNAVAILABLE.test(found.code ?? '') ||
+        UNAVAILABLE_WITHOUT_CODE.test(found.message ?? ''),
+    );
+  }
+
+  isLockTimeout(error: unknown): boolean {
+    return matches(error, ({ code }) => code === LOCK_NOT_AVAILABLE);
+  }
+
+  async lock(manager: EntityManager, names: readonly string[]): Promise<void> {
+    for (const name of names) {
+      await manager.query('SELECT pg_advisory_xact_lock(hashtextextended($1, 0))', [name]);
+    }
+  }
+
+  forUpdate<T extends ObjectLiteral>(query: SelectQueryBuilder<T>): SelectQueryBuilder<T> {
+    return query.setLock('pessimistic_write');
+  }
+
+  forUpdateSkipLocked<T extends ObjectLiteral>(query: SelectQueryBuilder<T>): SelectQueryBuilder<T> {
+    return query.setLock('pessimistic_write').setOnLocked('skip_locked');
+  }
+
+  async now(manager: EntityManager): Promise<number> {
+    const rows = await manager.query<{ now: string }[]>(
+      'SELECT floor(extract(epoch FROM clock_timestamp()) * 1000)::bigint AS now',
+    );
+    return Number(rows[0]?.now);
+  }
+}
+
+function matches(error: unknown, test: (found: PostgresError) => boolean): boolean {
+  return causesOf(error).some((cause) => typeof cause === 'object' && cause !== null && test(cause));
+}

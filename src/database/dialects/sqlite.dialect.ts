@@ -1,0 +1,41 @@
+import type { ObjectLiteral, SelectQueryBuilder } from 'typeorm';
+import { causesOf } from '../causes.js';
+import { Dialect, type UniqueIndex } from '../dialect.js';
+
+/** The file is locked by another process, cannot be opened, or has no room left. */
+const UNAVAILABLE = /^SQLITE_(BUSY|LOCKED|CANTOPEN|FULL|IOERR|MISUSE)/;
+
+export class SqliteDialect extends Dialect {
+  readonly name = 'sqlite';
+
+  /** SQLite names the columns of the violated index instead of the index. */
+  violates(error: unknown, index: UniqueIndex): boolean {
+    const columns = index.columns.map((column) => `${index.table}.${column}`).join(', ');
+    const message = `UNIQUE constraint failed: ${columns}`;
+    return causesOf(error).some((cause) => cause instanceof Error && cause.message.endsWith(message));
+  }
+
+  isUnavailable(error: unknown): boolean {
+    return causesOf(error).some((cause) => UNAVAILABLE.test((cause as { code?: string }).code ?? ''));
+  }
+
+  isLockTimeout(): boolean {
+    return false;
+  }
+
+  async lock(): Promise<void> {
+    // The one writer already excludes every other transaction.
+  }
+
+  forUpdate<T extends ObjectLiteral>(query: SelectQueryBuilder<T>): SelectQueryBuilder<T> {
+    return query;
+  }
+
+  forUpdateSkipLocked<T extends ObjectLiteral>(query: SelectQueryBuilder<T>): SelectQueryBuilder<T> {
+    return query;
+  }
+
+  now(): Promise<null> {
+    return Promise.resolve(null);
+  }
+}

@@ -1,0 +1,29 @@
+import { AgentSchema } from './agents/agent.schema.js';
+import { TokenSchema } from './auth/token.schema.js';
+import type { SchemaOptions } from './database/data-source-options.js';
+import { MIGRATIONS } from './database/migrations/migrations.js';
+import { EventSchema, EventSequenceSchema } from './events/event.schema.js';
+import { NoteSchema } from './office/reactivity/note.schema.js';
+import { RunSchema, RunWakeSchema } from './runs/run.schema.js';
+import { SessionSchema } from './sessions/session.schema.js';
+import { TaskParticipantSchema, TaskSchema } from './tasks/task.schema.js';
+import { WorkspacePauseSchema, WorkspaceSchema } from './workspaces/workspace.schema.js';
+
+/** Every table we own, and the migrations that build them. */
+export const REVEILLE_SCHEMA = {
+  entities: [
+    AgentSchema,
+    EventSchema,
+    EventSequenceSchema,
+    NoteSchema,
+    RunSchema,
+    RunWakeSchema,
+    SessionSchema,
+    TaskParticipantSchema,
+    TaskSchema,
+    TokenSchema,
+    WorkspacePauseSchema,
+    WorkspaceSchema,
+  ],
+  migrations: [...MIGRATIONS],
+} satisfies SchemaOptions;

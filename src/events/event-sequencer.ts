@@ -1,0 +1,70 @@
+import { Injectable, Logger, type OnApplicationShutdown } from '@nestjs/common';
+import { Transactions } from '../database/transactions.js';
+import { EventRepository } from './event.repository.js';
+
+/** How many events are numbered in one transaction. */
+const BATCH = 500;
+
+/**
+ * Numbers events that are committed.
+ *
+ * Numbers drawn inside the writing transactions would commit out of order, and a reader that has seen 6 would never
+ * be shown a 5 that commits later. So events are written without a number, and one sequencer at a time numbers what it
+ * can see; readers are shown only what is numbered.
+ */
+@Injectable()
+export class EventSequencer implements OnApplicationShutdown {
+  private readonly logger = new Logger(EventSequencer.name);
+  private current: Promise<void> | null = null;
+  private queued: Promise<void> | null = null;
+
+  constructor(
+    private readonly transactions: Transactions,
+    private readonly repository: EventRepository,
+  ) {}
+
+  /** Asks for the new events to be numbered soon. One that fails is made good by the next reader or writer. */
+  request(): void {
+    this.catchUp().catch((error: unknown) => {
+      this.logger.warn({ error: String(error) }, 'events could not be numbered');
+    });
+  }
+
+  /** Numbers everything that was committed when the call was made. */
+  catchUp(): Promise<void> {
+    if (this.current === null) return this.start();
+    // The pass under way may have looked before the caller's commit; the one after it has not.
+    this.queued ??= this.current
+      .catch(() => undefined)
+      .then(() => {
+        this.queued = null;
+        return this.start();
+      });
+    return this.queued;
+  }
+
+  async onApplicationShutdown(): Promise<void> {
+    await (this.queued ?? this.current)?.catch(() => undefined);
+  }
+
+  private start(): Promise<void> {
+    this.current = this.pass().finally(() => {
+      this.current = null;
+    });
+    return this.current;
+  }
+
+  private async pass(): Promise<void> {
+    let numbered = BATCH;
+    while (numbered === BATCH) numbered = await this.numberBatch();
+  }
+
+  private numberBatch(): Promise<number> {
+    return this.transactions.run(async () => {
+      const last = await this.repository.takeTurn();
+      const count = await this.repository.numberOldest(last, BATCH);
+      if (count > 0) await this.repository.endTurn(last + count);
+      return count;
+    });
+  }
+}

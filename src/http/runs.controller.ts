@@ -1,0 +1,53 @@
+import { Body, Controller, Get, HttpCode, Param, Post, Query } from '@nestjs/common';
+import type { Principal } from '../auth/principal.js';
+import { ForbiddenError } from '../errors/reveille-error.js';
+import type { Run } from '../runs/run.schema.js';
+import { viewRun, viewWake } from '../runs/run-view.js';
+import { RunsService } from '../runs/runs.service.js';
+import { Caller } from './auth/caller.decorator.js';
+import { Rights } from './auth/rights.decorator.js';
+import { visible } from './auth/visibility.js';
+import { pageOf } from './paging.js';
+import { CancelDto, ListRunsDto } from './schemas/run.dto.js';
+
+@Controller('v1/runs')
+export class RunsController {
+  constructor(private readonly runs: RunsService) {}
+
+  /** Newest first; an agent is shown its own. */
+  @Get()
+  @Rights('admin', 'user', 'agent', 'worker')
+  list(@Caller() caller: Principal, @Query() { limit, cursor, ...filter }: ListRunsDto) {
+    const own = caller.kind === 'agent' ? { agentProfileId: caller.agentProfileId ?? '' } : {};
+    const scope = caller.workspaceId === null ? {} : { workspaceId: caller.workspaceId };
+    return pageOf(
+      { limit, cursor },
+      (after, count) => this.runs.list({ ...filter, ...own, ...scope }, placeIn(after), count),
+      { placeOf: (run: Run) => [String(run.requestedAt), run.id], view: viewRun },
+    );
+  }
+
+  @Get(':id')
+  @Rights('admin', 'user', 'agent', 'worker')
+  async get(@Caller() caller: Principal, @Param('id') id: string) {
+    const run = visible(caller, await this.runs.get(id), 'run');
+    if (caller.kind === 'agent' && run.agentProfileId !== caller.agentProfileId) {
+      throw new ForbiddenError('An agent sees only its own runs.');
+    }
+    const merged = await this.runs.wakesOf(id);
+    return { ...viewRun(run), wakes: (merged.length > 0 ? merged : [run]).map(viewWake) };
+  }
+
+  @Post(':id/cancel')
+  @HttpCode(200)
+  @Rights('admin', 'user')
+  async cancel(@Caller() caller: Principal, @Param('id') id: string, @Body() { reason }: CancelDto) {
+    visible(caller, await this.runs.get(id), 'run');
+    return viewRun(await this.runs.cancel(id, reason));
+  }
+}
+
+function placeIn(after: readonly string[] | null) {
+  const [requestedAt, id] = after ?? [];
+  return requestedAt === undefined || id === undefined ? null : { requestedAt: Number(requestedAt), id };
+}

@@ -1,0 +1,103 @@
+import { Body, Controller, Delete, Get, HttpCode, Param, Patch, Post, Put, Query } from '@nestjs/common';
+import { type Principal, actorOf } from '../auth/principal.js';
+import { NotFoundError } from '../errors/reveille-error.js';
+import { ParticipantsService } from '../office/participants.service.js';
+import { TasksService } from '../office/tasks.service.js';
+import { viewSession } from '../sessions/session-view.js';
+import { SessionsService } from '../sessions/sessions.service.js';
+import type { Task } from '../tasks/task.schema.js';
+import { Caller } from './auth/caller.decorator.js';
+import { Rights } from './auth/rights.decorator.js';
+import { sees, visible } from './auth/visibility.js';
+import { pageOf } from './paging.js';
+import { AddParticipantDto, CreateTaskDto, RemoveParticipantDto, UpdateTaskDto } from './schemas/task.dto.js';
+import { PageDto } from './schemas/workspace.dto.js';
+import { viewParticipant, viewReaction, viewTask } from './views.js';
+
+@Controller('v1/tasks')
+export class TasksController {
+  constructor(
+    private readonly tasks: TasksService,
+    private readonly participants: ParticipantsService,
+    private readonly sessions: SessionsService,
+  ) {}
+
+  @Post()
+  @Rights('admin', 'user')
+  async create(@Caller() caller: Principal, @Body() body: CreateTaskDto) {
+    if (!sees(caller, body.workspaceId)) throw new NotFoundError('workspace');
+    const { task, reactions } = await this.tasks.create(body);
+    return { ...viewTask(task), reactions: reactions.map(viewReaction) };
+  }
+
+  @Get()
+  @Rights('admin', 'user', 'agent', 'worker')
+  list(@Caller() caller: Principal, @Query() query: PageDto) {
+    return pageOf(query, (after, count) => this.tasks.list(caller.workspaceId, after?.[0] ?? null, count), {
+      placeOf: ({ id }: Task) => [id],
+      view: viewTask,
+    });
+  }
+
+  @Get(':id')
+  @Rights('admin', 'user', 'agent', 'worker')
+  async get(@Caller() caller: Principal, @Param('id') id: string) {
+    return viewTask(await this.visible(caller, id));
+  }
+
+  /** Changes a task. Who did it is the caller's token's to say, and so is whether they may assign. */
+  @Patch(':id')
+  @Rights('admin', 'user', 'agent')
+  async update(@Caller() caller: Principal, @Param('id') id: string, @Body() body: UpdateTaskDto) {
+    await this.visible(caller, id);
+    const { task, reactions, interruptedSessionId } = await this.tasks.update(id, body, actorOf(caller));
+    return { task: viewTask(task), reactions: reactions.map(viewReaction), interruptedSessionId };
+  }
+
+  @Get(':id/participants')
+  @Rights('admin', 'user', 'agent', 'worker')
+  async listParticipants(@Caller() caller: Principal, @Param('id') id: string) {
+    await this.visible(caller, id);
+    return { items: (await this.participants.list(id)).map(viewParticipant), nextCursor: null };
+  }
+
+  @Put(':id/participants/:agentProfileId')
+  @Rights('admin', 'user')
+  async addParticipant(
+    @Caller() caller: Principal,
+    @Param('id') id: string,
+    @Param('agentProfileId') agentProfileId: string,
+    @Body() { role }: AddParticipantDto,
+  ) {
+    await this.visible(caller, id);
+    return viewParticipant(await this.participants.add(id, agentProfileId, role));
+  }
+
+  @Delete(':id/participants/:agentProfileId')
+  @HttpCode(204)
+  @Rights('admin', 'user')
+  async removeParticipant(
+    @Caller() caller: Principal,
+    @Param('id') id: string,
+    @Param('agentProfileId') agentProfileId: string,
+    @Query() { role }: RemoveParticipantDto,
+  ): Promise<void> {
+    await this.visible(caller, id);
+    await this.participants.remove(id, agentProfileId, role ?? null);
+  }
+
+  @Get(':id/sessions')
+  @Rights('admin', 'user', 'agent')
+  async sessionsOf(@Caller() caller: Principal, @Param('id') id: string) {
+    await this.visible(caller, id);
+    const sessions = await this.sessions.listOfTask(id);
+    const own = sessions.filter(
+      ({ agentProfileId }) => caller.kind !== 'agent' || agentProfileId === caller.agentProfileId,
+    );
+    return { items: own.map(viewSession), nextCursor: null };
+  }
+
+  private async visible(caller: Principal, id: string): Promise<Task> {
+    return visible(caller, await this.tasks.get(id), 'task');
+  }
+}

@@ -1,0 +1,1 @@
+export { ReveilleModule } from './reveille.module.js';

@@ -1,0 +1,64 @@
+import 'reflect-metadata';
+import { Logger } from '@nestjs/common';
+import { NestFactory } from '@nestjs/core';
+import type { NestFastifyApplication } from '@nestjs/platform-fastify';
+import { Logger as PinoLogger } from 'nestjs-pino';
+import { AppModule } from './app.module.js';
+import { InvalidEnvironmentError, type ServerSettings, readEnvironment } from './config/read-environment.js';
+import { DatabaseInUseError } from './database/file-lock.js';
+import { fastifyAdapter, serveDocs } from './http/server.js';
+import { ServerAddress } from './worker/server-address.js';
+
+/** The exit code for bad settings, as sysexits has it. */
+const BAD_SETTINGS = 78;
+
+async function serve(settings: ServerSettings): Promise<void> {
+  const options = { bufferLogs: true, abortOnError: false };
+  const app = await NestFactory.create<NestFastifyApplication>(
+    AppModule.with(settings),
+    fastifyAdapter(),
+    options,
+  );
+  app.useLogger(app.get(PinoLogger));
+  serveDocs(app);
+  stopOnSignal(app);
+  await app.listen(settings.port, settings.host);
+  const url = await app.getUrl();
+  app.get(ServerAddress).url = url;
+  new Logger('Server').log({ url }, 'Reveille serves');
+}
+
+/** Nest's own hooks would end the process by the signal; a server that has put everything in order exits with 0. */
+function stopOnSignal(app: NestFastifyApplication): void {
+  let stopping = false;
+  const stop = (): void => {
+    if (stopping) return;
+    stopping = true;
+    app.close().then(
+      () => process.exit(0),
+      (error: unknown) => {
+        complain(error);
+        process.exit(1);
+      },
+    );
+  };
+  process.on('SIGTERM', stop);
+  process.on('SIGINT', stop);
+}
+
+/** What a person can mend is said plainly; anything else comes with its stack. */
+function complain(error: unknown): void {
+  const isPlain = error instanceof InvalidEnvironmentError || error instanceof DatabaseInUseError;
+  process.stderr.write(`${isPlain ? error.message : ((error as Error).stack ?? String(error))}\n`);
+}
+
+async function main(): Promise<void> {
+  try {
+    await serve(readEnvironment());
+  } catch (error) {
+    complain(error);
+    process.exit(error instanceof InvalidEnvironmentError ? BAD_SETTINGS : 1);
+  }
+}
+
+void main();

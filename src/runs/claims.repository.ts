@@ -1,0 +1,131 @@
+import { Injectable } from '@nestjs/common';
+import { type Agent, AgentSchema } from '../agents/agent.schema.js';
+import { Dialect } from '../database/dialect.js';
+import { Transactions } from '../database/transactions.js';
+import { type Run, RunSchema } from './run.schema.js';
+
+/** The runs that a claimer asks for. */
+export interface ClaimScope {
+  /** Null for every workspace. */
+  readonly workspaceId: string | null;
+  /** Null for every agent. */
+  readonly agentProfileIds: readonly string[] | null;
+  /** Only agents whose program this server can start itself. */
+  readonly launchableHere?: boolean | undefined;
+}
+
+/** What names a claim: its token, and the bearer token that made it. */
+export interface ClaimProof {
+  readonly claimTokenHash: string;
+  readonly claimedByTokenId: string;
+}
+
+/** The fields of a run that nobody holds. */
+export const UNHELD = {
+  claimTokenHash: null,
+  claimedByTokenId: null,
+  leaseExpiresAt: null,
+  interruptRequestedAt: null,
+} as const satisfies Partial<Run>;
+
+const DUE = `run.status = 'queued' AND (run.scheduled_retry_at IS NULL OR run.scheduled_retry_at <= :now)`;
+const HELD = `held.status = 'claimed' OR held.claim_token_hash IS NOT NULL`;
+
+/** Every statement by which runs are claimed, held and let go. */
+@Injectable()
+export class ClaimsRepository {
+  constructor(
+    private readonly transactions: Transactions,
+    private readonly dialect: Dialect,
+  ) {}
+
+  /**
+   * The agents whose turn it is, longest waiting first, locked so that nobody else claims for them meanwhile: runnable,
+   * in a workspace that is not paused, holding no run, with one that is due.
+   */
+  async lockWaitingAgents(scope: ClaimScope, now: number, limit: number): Promise<Agent[]> {
+    const query = this.transactions
+      .writing()
+      .createQueryBuilder(AgentSchema, 'agent')
+      .addSelect(
+        `(SELECT min(run.requested_at) FROM runs run WHERE run.agent_profile_id = agent.id AND ${DUE})`,
+        'head_at',
+      )
+      .where(`agent.status = 'idle' AND agent.deleted_at IS NULL`)
+      .andWhere(`EXISTS (SELECT 1 FROM runs run WHERE run.agent_profile_id = agent.id AND ${DUE})`, { now })
+      .andWhere(`NOT EXISTS (SELECT 1 FROM runs held WHERE held.agent_profile_id = agent.id AND (${HELD}))`)
+      .andWhere(
+        'NOT EXISTS (SELECT 1 FROM workspace_pauses pause WHERE pause.workspace_id = agent.workspace_id AND pause.released_at IS NULL)',
+      )
+      .orderBy('head_at')
+      .limit(limit);
+    if (scope.workspaceId !== null)
+      query.andWhere('agent.workspaceId = :workspaceId', { workspaceId: scope.workspaceId });
+    if (scope.agentProfileIds !== null)
+      query.andWhere('agent.id IN (:...ids)', { ids: [...scope.agentProfileIds, ''] });
+    if (scope.launchableHere === true)
+      query.andWhere(`agent.command IS NOT NULL AND agent.executor = 'command'`);
+    return this.dialect.forUpdateSkipLocked(query).getMany();
+  }
+
+  /** The oldest due run of an agent that holds none. Asked after the agent is locked, so that it sees who claimed before. */
+  oldestDue(agentProfileId: string, now: number): Promise<Run | null> {
+    return this.transactions
+      .writing()
+      .createQueryBuilder(RunSchema, 'run')
+      .where(`run.agentProfileId = :agentProfileId AND ${DUE}`, { agentProfileId, now })
+      .andWhere(
+        `NOT EXISTS (SELECT 1 FROM runs held WHERE held.agent_profile_id = :agentProfileId AND (${HELD}))`,
+      )
+      .orderBy('run.requestedAt')
+      .addOrderBy('run.id')
+      .limit(1)
+      .getOne();
+  }
+
+  /** Changes a run that is still in the expected status, and answers whether it was. */
+  async change(id: string, expected: Run['status'], changes: Partial<Run>): Promise<boolean> {
+    const result = await this.transactions.writing().update(RunSchema, { id, status: expected }, changes);
+    return result.affected === 1;
+  }
+
+  /** Changes a run in the expected status that the claim holds, and answers whether it did. */
+  async changeHeld(
+    id: string,
+    proof: ClaimProof,
+    expected: Run['status'],
+    changes: Partial<Run>,
+  ): Promise<boolean> {
+    const { claimTokenHash, claimedByTokenId } = proof;
+    const held = { id, status: expected, claimTokenHash, claimedByTokenId };
+    const result = await this.transactions.writing().update(RunSchema, held, changes);
+    return result.affected === 1;
+  }
+
+  /** The runs whose holder has not been heard of in time. */
+  overdue(now: number, limit: number): Promise<Run[]> {
+    return this.transactions
+      .reading()
+      .createQueryBuilder(RunSchema, 'run')
+      .where('run.claimTokenHash IS NOT NULL AND run.leaseExpiresAt < :now', { now })
+      .limit(limit)
+      .getMany();
+  }
+
+  /** The run at work in a session, if any. */
+  claimedInSession(sessionId: string): Promise<Run | null> {
+    return this.transactions.reading().findOneBy(RunSchema, { sessionId, status: 'claimed' });
+  }
+
+  /** Those of the agents that are at work. */
+  async busyAgents(ids: readonly string[]): Promise<ReadonlySet<string>> {
+    if (ids.length === 0) return new Set();
+    const rows = await this.transactions
+      .reading()
+      .createQueryBuilder(RunSchema, 'run')
+      .select('run.agentProfileId', 'id')
+      .where(`run.status = 'claimed' AND run.agentProfileId IN (:...ids)`, { ids })
+      .getRawMany<{ id: string }>();
+    return new Set(rows.map(({ id }) => id));
+  }
+}

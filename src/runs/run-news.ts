@@ -1,0 +1,65 @@
+import { Injectable } from '@nestjs/common';
+import { Transactions } from '../database/transactions.js';
+import { EventLog } from '../events/event-log.js';
+import type { Run } from './run.schema.js';
+import { RunInterrupts } from './run-interrupts.js';
+import { RunSignal } from './run-signal.js';
+import { RunTelemetry } from './run-telemetry.js';
+
+/** Tells the world what happens to runs: events with the change, counters and signals once it has committed. */
+@Injectable()
+export class RunNews {
+  constructor(
+    private readonly transactions: Transactions,
+    private readonly events: EventLog,
+    private readonly telemetry: RunTelemetry,
+    private readonly signal: RunSignal,
+    private readonly interrupts: RunInterrupts,
+  ) {}
+
+  async claimed(run: Run, workerId: string, claimedAt: number): Promise<void> {
+    await this.tell('run.claimed', run, { workerId });
+    this.transactions.afterCommit(() => {
+      this.telemetry.claimed(claimedAt - run.requestedAt);
+    });
+  }
+
+  async ended(
+    run: Run,
+    status: 'finished' | 'failed' | 'cancelled',
+    data: Record<string, string> = {},
+  ): Promise<void> {
+    await this.tell(`run.${status}`, run, data);
+    this.transactions.afterCommit(() => {
+      this.telemetry.ended(status);
+    });
+  }
+
+  /** The run's agent may have another one waiting. */
+  freed(): void {
+    this.transactions.afterCommit(() => {
+      this.signal.send();
+    });
+  }
+
+  /** Whoever holds the run should ask how it stands. */
+  changedUnderItsHolder(run: Run): void {
+    this.transactions.afterCommit(() => {
+      this.interrupts.hurry(run.id);
+    });
+  }
+
+  reportRefused(): void {
+    this.telemetry.claimLost();
+  }
+
+  private tell(
+    type: `run.${'claimed' | 'finished' | 'failed' | 'cancelled'}`,
+    run: Run,
+    data: Record<string, string>,
+  ) {
+    const task = run.taskId === null || run.taskId === '' ? {} : { taskId: run.taskId };
+    const subject = { runId: run.id, agentProfileId: run.agentProfileId, ...task };
+    return this.events.append({ type, workspaceId: run.workspaceId, subject, data });
+  }
+}

@@ -1,0 +1,54 @@
+import { Module } from '@nestjs/common';
+import { AgentsModule } from '../agents/agents.module.js';
+import { AuthModule } from '../auth/auth.module.js';
+import { EventsModule } from '../events/events.module.js';
+import { MetricsModule } from '../metrics/metrics.module.js';
+import { SessionsModule } from '../sessions/sessions.module.js';
+import { TasksModule } from '../tasks/tasks.module.js';
+import { WorkspacesModule } from '../workspaces/workspaces.module.js';
+import { ClaimIssuer } from './claim-issuer.js';
+import { ClaimPicker } from './claim-picker.js';
+import { ClaimTokens } from './claim-tokens.js';
+import { ClaimsRepository } from './claims.repository.js';
+import { RunEndings } from './run-endings.js';
+import { RunGauges } from './run-gauges.repository.js';
+import { RunInterrupts } from './run-interrupts.js';
+import { RunLeases } from './run-leases.js';
+import { RunNews } from './run-news.js';
+import { RunSessions } from './run-sessions.js';
+import { RunSignal } from './run-signal.js';
+import { RunTelemetry } from './run-telemetry.js';
+import { RunsRepository } from './runs.repository.js';
+import { RunsService } from './runs.service.js';
+import { Staleness } from './staleness.js';
+
+@Module({
+  imports: [
+    AgentsModule,
+    AuthModule,
+    EventsModule,
+    MetricsModule,
+    SessionsModule,
+    TasksModule,
+    WorkspacesModule,
+  ],
+  providers: [
+    RunsRepository,
+    ClaimsRepository,
+    RunGauges,
+    RunTelemetry,
+    RunSignal,
+    RunInterrupts,
+    RunNews,
+    Staleness,
+    ClaimTokens,
+    ClaimPicker,
+    ClaimIssuer,
+    RunLeases,
+    RunSessions,
+    RunEndings,
+    RunsService,
+  ],
+  exports: [RunsService, RunsRepository, ClaimsRepository, RunEndings, RunSignal, RunInterrupts],
+})
+export class RunsModule {}

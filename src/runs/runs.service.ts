@@ -1,0 +1,86 @@
+import { Injectable } from '@nestjs/common';
+import { NotFoundError } from '../errors/reveille-error.js';
+import type { EnsuredSession } from '../sessions/sessions.service.js';
+import { type Claim, type ClaimReport, type ClaimRequest, type Heartbeat, WAKES_LIMIT } from './claim.js';
+import { ClaimIssuer } from './claim-issuer.js';
+import { ClaimsRepository } from './claims.repository.js';
+import { RunEndings, type TurnResult } from './run-endings.js';
+import { RunLeases } from './run-leases.js';
+import type { Run, RunWake } from './run.schema.js';
+import { RunSessions } from './run-sessions.js';
+import { type RunCursor, type RunFilter, RunsRepository } from './runs.repository.js';
+
+/**
+ * Runs: reading them, claiming them, and reporting what became of them.
+ *
+ * Every report throws a NotFoundError for an unknown run, and a ClaimLostError, having changed nothing, when the claim
+ * that is shown does not hold it.
+ */
+@Injectable()
+export class RunsService {
+  constructor(
+    private readonly repository: RunsRepository,
+    private readonly claims: ClaimsRepository,
+    private readonly issuer: ClaimIssuer,
+    private readonly leases: RunLeases,
+    private readonly sessions: RunSessions,
+    private readonly endings: RunEndings,
+  ) {}
+
+  /** @throws NotFoundError */
+  async get(id: string): Promise<Run> {
+    const run = await this.repository.find(id);
+    if (run === null) throw new NotFoundError('run');
+    return run;
+  }
+
+  /** Newest first. */
+  list(filter: RunFilter, after: RunCursor | null, limit: number): Promise<readonly Run[]> {
+    return this.repository.page(filter, after, limit);
+  }
+
+  /** The wakes that were merged in a run, oldest first; none when it answers a single one. */
+  wakesOf(runId: string): Promise<readonly RunWake[]> {
+    return this.repository.wakesOf(runId, WAKES_LIMIT);
+  }
+
+  /** Those of the agents that are at work. */
+  busyAgents(ids: readonly string[]): Promise<ReadonlySet<string>> {
+    return this.claims.busyAgents(ids);
+  }
+
+  claim(request: ClaimRequest): Promise<readonly Claim[]> {
+    return this.issuer.claim(request);
+  }
+
+  /** Keeps the run, and says whether its turn must stop. */
+  async heartbeat(id: string, report: ClaimReport, leaseSeconds?: number): Promise<Heartbeat> {
+    return this.leases.heartbeat(await this.get(id), report, leaseSeconds);
+  }
+
+  /** The session of the run's turn; null for a run that is about no task of ours. */
+  async openSession(
+    id: string,
+    report: ClaimReport,
+    executionProfileId: string,
+  ): Promise<EnsuredSession | null> {
+    return this.sessions.open(await this.get(id), report, executionProfileId);
+  }
+
+  async finish(id: string, report: ClaimReport, result: TurnResult): Promise<Run> {
+    return this.endings.finish(await this.get(id), report, result);
+  }
+
+  async fail(id: string, report: ClaimReport, error: string): Promise<Run> {
+    return this.endings.fail(await this.get(id), report, error);
+  }
+
+  async release(id: string, report: ClaimReport): Promise<Run> {
+    return this.endings.release(await this.get(id), report);
+  }
+
+  /** @throws IllegalTransitionError for a run that has ended. */
+  async cancel(id: string, reason: string): Promise<Run> {
+    return this.endings.cancel(await this.get(id), reason);
+  }
+}

@@ -1,0 +1,131 @@
+import { Injectable, Logger } from '@nestjs/common';
+import { MetricsService } from '../metrics/metrics.service.js';
+import { ALLOWANCE_REASONS, type AllowanceReason, type Verdict } from './admission-gate.js';
+import { ALLOWANCE_LIMIT } from './admission-limits.js';
+import type { Allowance } from './allowance.js';
+import { QUEUE_OUTCOMES, type QueueOutcome } from './queue-outcome.js';
+import type { Wake } from './wake.js';
+import { REASON_LABELS, reasonLabel } from '../runs/wake-reason.js';
+
+type Degraded = Extract<Verdict, { kind: 'degraded' }>;
+
+/** Why a wake has no key: because none could be derived, or because none is meant to be. */
+export type KeylessCause = 'unresolved' | 'by_design';
+
+/**
+ * Everything admission counts and logs. Nothing here decides, and an ordinary admission is silent: what is counted
+ * tells how often a rule acted, not how much traffic there was (AC-OFFICE-ASSIGN-RATE-003.4).
+ */
+@Injectable()
+export class AdmissionTelemetry {
+  private readonly logger = new Logger('Admission');
+  private readonly dedups;
+  private readonly keylesses;
+  private readonly allowances;
+  private readonly decisions;
+  private readonly seconds;
+
+  constructor(metrics: MetricsService) {
+    this.dedups = metrics.counter(
+      { name: 'office_run_dedup_total', help: 'Wakes recognised as redeliveries of one already admitted.' },
+      { reason: REASON_LABELS, kind: ['windowed', 'durable'], queue: ['runs', 'wakeup'] },
+    );
+    this.keylesses = metrics.counter(
+      { name: 'office_run_dedup_keyless_total', help: 'Wakes that a producer enqueued without a key.' },
+      { reason: REASON_LABELS, cause: ['unresolved', 'by_design'] },
+    );
+    this.allowances = metrics.counter(
+      {
+        name: 'office_assignment_rate_limit_total',
+        help: 'Agent-made assignment wakes that the allowance refused, or admitted without being able to judge.',
+      },
+      { reason: ALLOWANCE_REASONS },
+    );
+    this.decisions = metrics.counter(
+      { name: 'office_wake_decisions_total', help: 'Wakes by what became of them.' },
+      { outcome: QUEUE_OUTCOMES },
+    );
+    this.seconds = metrics.seconds(
+      {
+        name: 'office_admission_seconds',
+        help: 'Time from a wake being asked for to its decision, in seconds.',
+      },
+      { outcome: QUEUE_OUTCOMES },
+    );
+  }
+
+  decided(outcome: QueueOutcome, seconds: number): void {
+    this.decisions.increment({ outcome });
+    this.seconds.observe({ outcome }, seconds);
+  }
+
+  /** The look-back recognised the key: expected whenever a delivery is repeated. */
+  windowedDedup(wake: Wake): void {
+    this.dedups.increment({ reason: reasonLabel(wake.reason), kind: 'windowed', queue: 'runs' });
+    this.logger.log({ key: wake.idempotencyKey, reason: wake.reason }, 'a redelivered wake was recognised');
+  }
+
+  /** The unique index refused the key: either two deliveries raced, or this one came after the look-back. */
+  durableDedup(wake: Wake): void {
+    this.dedups.increment({ reason: reasonLabel(wake.reason), kind: 'durable', queue: 'runs' });
+    const fields = { key: wake.idempotencyKey, reason: wake.reason, agent: wake.agentProfileId };
+    this.logger.warn(fields, 'a wake was refused by its key, which a run holds already');
+  }
+
+  /** AC-OFFICE-ASSIGN-RATE-003.3 */
+  allowanceExhausted(wake: Wake, allowance: Allowance): void {
+    this.count('allowance_exhausted');
+    this.logger.warn(
+      {
+        ...taskFields(wake),
+        ...actorField(wake),
+        observed_count: allowance.observed,
+        allowance: allowance.limit,
+      },
+      'an assignment wake was refused: its task has used up its allowance',
+    );
+  }
+
+  /** AC-OFFICE-ASSIGN-RATE-002.2 and .3: what could not be determined is absent, not empty. */
+  admittedUnjudged(wake: Wake, { reason, error }: Degraded): void {
+    this.count(reason);
+    switch (reason) {
+      case 'count_read_failed':
+        this.logger.warn(
+          { ...taskFields(wake), ...actorField(wake), allowance: ALLOWANCE_LIMIT, error: describe(error) },
+          'an assignment wake was admitted uncounted: the count could not be read',
+        );
+        break;
+      case 'task_unattributed':
+        this.logger.warn(
+          { reason: wake.reason, allowance: ALLOWANCE_LIMIT, ...actorField(wake) },
+          'an assignment wake was admitted uncounted: it names no task',
+        );
+        break;
+    }
+  }
+
+  /** A producer enqueued without a key, and says why. `detail` tells unresolved producers apart in the log. */
+  keyless(reason: string, cause: KeylessCause, detail?: string): void {
+    this.keylesses.increment({ reason: reasonLabel(reason), cause });
+    if (cause === 'unresolved') this.logger.log({ reason, cause, detail }, 'a wake has no key');
+  }
+
+  private count(reason: AllowanceReason): void {
+    this.allowances.increment({ reason });
+  }
+}
+
+function taskFields(wake: Wake) {
+  return { task_id: wake.facts.taskId, assignee_agent_profile_id: wake.agentProfileId };
+}
+
+function actorField(wake: Wake) {
+  return wake.facts.actorId === null ? {} : { acting_agent_id: wake.facts.actorId };
+}
+
+/** The innermost message, which names the failure itself. */
+function describe(error: unknown): string {
+  if (!(error instanceof Error)) return String(error);
+  return error.cause === undefined ? error.message : describe(error.cause);
+}

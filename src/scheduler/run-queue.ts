@@ -1,0 +1,124 @@
+import { Injectable } from '@nestjs/common';
+import { Dialect } from '../database/dialect.js';
+import { Transactions } from '../database/transactions.js';
+import { EventLog } from '../events/event-log.js';
+import { Ids } from '../random/ids.js';
+import { type Run, RUN_KEY_INDEX, RUN_WAKE_KEY_INDEX } from '../runs/run.schema.js';
+import { RunSignal } from '../runs/run-signal.js';
+import { RunsRepository } from '../runs/runs.repository.js';
+import type { Wake } from './wake.js';
+
+/** The wake's key belongs to another run: the unique index has decided. */
+export class KeyTakenError extends Error {
+  constructor(options: ErrorOptions) {
+    super('The key belongs to another run.', options);
+  }
+}
+
+/** The two ways in which a wake enters the queue: a row of its own, or a place in somebody else's. */
+@Injectable()
+export class RunQueue {
+  constructor(
+    private readonly transactions: Transactions,
+    private readonly dialect: Dialect,
+    private readonly runs: RunsRepository,
+    private readonly events: EventLog,
+    private readonly signal: RunSignal,
+    private readonly ids: Ids,
+  ) {}
+
+  /**
+   * The sixth step: a new row, its event, and a hint to whoever waits for work.
+   *
+   * @throws KeyTakenError when another run has the key.
+   */
+  async insert(wake: Wake, workspaceId: string): Promise<Run> {
+    const run = newRun(this.ids.next(), workspaceId, wake);
+    await this.unlessKeyTaken(wake, () => this.runs.insert(run));
+    await this.events.append({
+      type: 'run.queued',
+      workspaceId,
+      subject: { runId: run.id, agentProfileId: run.agentProfileId, ...taskSubject(run) },
+      data: { reason: run.reason, idempotencyKey: run.idempotencyKey },
+    });
+    this.transactions.afterCommit(() => {
+      this.signal.send();
+    });
+    return run;
+  }
+
+  /**
+   * Merges the wake into a queued run, which keeps its instant, key and id, and notes it in the ledger, so that
+   * neither its payload nor its key is lost. False when the run has left the queue meanwhile.
+   *
+   * @throws KeyTakenError when another run has the key.
+   */
+  async merge(wake: Wake, into: Run): Promise<boolean> {
+    const { payload, facts, requestedAt, idempotencyKey, keyScope } = wake;
+    const merged = { payload, actorType: facts.actorType, actorId: facts.actorId };
+    if (!(await this.runs.merge(into, merged))) return false;
+    // Until the first merge a run's own row is all there is to know; the payload it had is about to be forgotten.
+    if (into.coalescedCount === 1) await this.note(into, into);
+    await this.unlessKeyTaken(wake, () =>
+      this.note(into, { ...merged, requestedAt, idempotencyKey, keyScope }),
+    );
+    return true;
+  }
+
+  private async note(
+    run: Run,
+    wake: Pick<Run, 'payload' | 'actorType' | 'actorId' | 'requestedAt' | 'idempotencyKey' | 'keyScope'>,
+  ): Promise<void> {
+    const { payload, actorType, actorId, requestedAt, idempotencyKey, keyScope } = wake;
+    const { id: runId, workspaceId } = run;
+    const fields = { payload, actorType, actorId, requestedAt, idempotencyKey, keyScope };
+    await this.runs.insertWake({ id: this.ids.next(), runId, workspaceId, ...fields });
+  }
+
+  /** Only a statement that carries a key can violate its index, and only that needs undoing by itself. */
+  private async unlessKeyTaken(wake: Wake, statement: () => Promise<void>): Promise<void> {
+    if (wake.idempotencyKey === null) return statement();
+    try {
+      await this.transactions.savepoint(statement);
+    } catch (error) {
+      const indexes = [RUN_KEY_INDEX, RUN_WAKE_KEY_INDEX];
+      if (indexes.some((index) => this.dialect.violates(error, index)))
+        throw new KeyTakenError({ cause: error });
+      throw error;
+    }
+  }
+}
+
+function newRun(id: string, workspaceId: string, wake: Wake): Run {
+  return {
+    id,
+    workspaceId,
+    agentProfileId: wake.agentProfileId,
+    reason: wake.reason,
+    payload: wake.payload,
+    ...wake.facts,
+    status: 'queued',
+    coalescedCount: 1,
+    idempotencyKey: wake.idempotencyKey,
+    keyScope: wake.keyScope,
+    requestedAt: wake.requestedAt,
+    claimedAt: null,
+    finishedAt: null,
+    retryCount: 0,
+    attempt: 0,
+    scheduledRetryAt: null,
+    sessionId: null,
+    workerId: null,
+    claimTokenHash: null,
+    claimedByTokenId: null,
+    leaseExpiresAt: null,
+    interruptRequestedAt: null,
+    outputSummary: null,
+    errorMessage: null,
+    cancelReason: null,
+  };
+}
+
+function taskSubject({ taskId }: Run): { taskId?: string } {
+  return taskId === null || taskId === '' ? {} : { taskId };
+}

@@ -1,0 +1,29 @@
+import { Module } from '@nestjs/common';
+import { AgentsModule } from '../agents/agents.module.js';
+import { EventsModule } from '../events/events.module.js';
+import { MetricsModule } from '../metrics/metrics.module.js';
+import { RunsModule } from '../runs/runs.module.js';
+import { WorkspacesModule } from '../workspaces/workspaces.module.js';
+import { Admission } from './admission.js';
+import { AdmissionLocks } from './admission-locks.js';
+import { ADMISSION_ORDER, admissionGates } from './admission-order.js';
+import { AdmissionTelemetry } from './admission-telemetry.js';
+import { RunQueue } from './run-queue.js';
+import { SchedulerService } from './scheduler.service.js';
+import { StepwiseFacts } from './stepwise-facts.js';
+
+@Module({
+  imports: [AgentsModule, EventsModule, MetricsModule, RunsModule, WorkspacesModule],
+  providers: [
+    ...ADMISSION_ORDER,
+    admissionGates,
+    Admission,
+    AdmissionLocks,
+    AdmissionTelemetry,
+    StepwiseFacts,
+    RunQueue,
+    SchedulerService,
+  ],
+  exports: [SchedulerService, AdmissionTelemetry],
+})
+export class SchedulerModule {}

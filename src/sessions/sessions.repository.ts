@@ -1,0 +1,91 @@
+import { Injectable } from '@nestjs/common';
+import { Transactions } from '../database/transactions.js';
+import type { SessionPair } from './session.errors.js';
+import { type Session, SessionSchema } from './session.schema.js';
+import { TERMINAL_STATES } from './session-state.js';
+
+/** Which sessions a list shows; what is left open is not asked. */
+export interface SessionFilter {
+  readonly workspaceId?: string | undefined;
+  readonly agentProfileId?: string | undefined;
+  readonly state?: string | undefined;
+}
+
+/** Every statement over sessions. The terminal states in SQL are bound from the one list that the code has. */
+@Injectable()
+export class SessionsRepository {
+  constructor(private readonly transactions: Transactions) {}
+
+  async insert(session: Session): Promise<void> {
+    await this.transactions.writing().insert(SessionSchema, session);
+  }
+
+  find(id: string): Promise<Session | null> {
+    return this.transactions.reading().findOneBy(SessionSchema, { id });
+  }
+
+  /** The pair's session that a caller can use, if any: live before terminal, then newest, then greatest id. */
+  findPreferred({ taskId, agentProfileId }: SessionPair): Promise<Session | null> {
+    if (taskId === '' || agentProfileId === '') return Promise.resolve(null);
+    return this.transactions
+      .reading()
+      .createQueryBuilder(SessionSchema, 'session')
+      .addSelect('CASE WHEN session.state IN (:...terminal) THEN 1 ELSE 0 END', 'liveness')
+      .setParameters({ terminal: TERMINAL_STATES })
+      .where('session.taskId = :taskId AND session.agentProfileId = :agentProfileId', {
+        taskId,
+        agentProfileId,
+      })
+      .orderBy('liveness')
+      .addOrderBy('session.startedAt', 'DESC')
+      .addOrderBy('session.id', 'DESC')
+      .limit(1)
+      .getOne();
+  }
+
+  /** The pair's live sessions, whoever made them. */
+  live({ taskId, agentProfileId }: SessionPair): Promise<Session[]> {
+    return this.transactions
+      .reading()
+      .createQueryBuilder(SessionSchema, 'session')
+      .where('session.taskId = :taskId AND session.agentProfileId = :agentProfileId', {
+        taskId,
+        agentProfileId,
+      })
+      .andWhere('session.state NOT IN (:...terminal)', { terminal: TERMINAL_STATES })
+      .getMany();
+  }
+
+  /** All sessions of a task, newest first. */
+  list(taskId: string): Promise<Session[]> {
+    return this.transactions
+      .reading()
+      .createQueryBuilder(SessionSchema, 'session')
+      .where('session.taskId = :taskId', { taskId })
+      .orderBy('session.startedAt', 'DESC')
+      .addOrderBy('session.id', 'DESC')
+      .getMany();
+  }
+
+  /** By id, after the given one. */
+  page(filter: SessionFilter, after: string | null, limit: number): Promise<Session[]> {
+    const query = this.transactions
+      .reading()
+      .createQueryBuilder(SessionSchema, 'session')
+      .orderBy('session.id')
+      .limit(limit);
+    for (const [field, value] of Object.entries(filter)) {
+      if (value !== undefined) query.andWhere(`session.${field} = :${field}`, { [field]: value as string });
+    }
+    if (after !== null) query.andWhere('session.id > :after', { after });
+    return query.getMany();
+  }
+
+  /** Changes a session that is still in the expected state, and answers whether it was. */
+  async update(id: string, expectedState: string, changes: Partial<Session>): Promise<boolean> {
+    const result = await this.transactions
+      .writing()
+      .update(SessionSchema, { id, state: expectedState }, changes);
+    return result.affected === 1;
+  }
+}

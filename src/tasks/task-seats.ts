@@ -1,0 +1,15 @@
+import type { ParticipantRole, Task, TaskParticipant } from './task.schema.js';
+
+const SEATED_ROLES: readonly ParticipantRole[] = ['reviewer', 'approver'];
+
+/** Whether an agent still takes part in a task: as its assignee, reviewer or approver. A watcher only looks on. */
+export function holdsSeat(
+  agentProfileId: string,
+  task: Task,
+  participants: readonly TaskParticipant[],
+): boolean {
+  return (
+    task.assigneeAgentProfileId === agentProfileId ||
+    participants.some((held) => held.agentProfileId === agentProfileId && SEATED_ROLES.includes(held.role))
+  );
+}

@@ -1,0 +1,16 @@
+import { Module } from '@nestjs/common';
+import { OfficeModule } from '../office/office.module.js';
+import { RunsModule } from '../runs/runs.module.js';
+import { AgentAccount } from './executors/agent-account.js';
+import { CommandExecutor } from './executors/command.executor.js';
+import { ServerAddress } from './server-address.js';
+import { Sweeps } from './sweeps.service.js';
+import { TurnRunner } from './turn-runner.js';
+import { WorkerService } from './worker.service.js';
+
+@Module({
+  imports: [OfficeModule, RunsModule],
+  providers: [AgentAccount, CommandExecutor, ServerAddress, TurnRunner, WorkerService, Sweeps],
+  exports: [ServerAddress, Sweeps],
+})
+export class WorkerModule {}

@@ -1,0 +1,61 @@
+import { Injectable } from '@nestjs/common';
+import { Transactions } from '../database/transactions.js';
+import {
+  type Workspace,
+  type WorkspacePause,
+  WorkspacePauseSchema,
+  WorkspaceSchema,
+} from './workspace.schema.js';
+
+/** Every statement over workspaces and their pauses. */
+@Injectable()
+export class WorkspacesRepository {
+  constructor(private readonly transactions: Transactions) {}
+
+  async insert(workspace: Workspace): Promise<void> {
+    await this.transactions.writing().insert(WorkspaceSchema, workspace);
+  }
+
+  find(id: string): Promise<Workspace | null> {
+    return this.transactions.reading().findOneBy(WorkspaceSchema, { id });
+  }
+
+  /** Oldest first by id, after the given one. */
+  page(after: string | null, limit: number): Promise<Workspace[]> {
+    const query = this.transactions
+      .reading()
+      .createQueryBuilder(WorkspaceSchema, 'workspace')
+      .orderBy('workspace.id')
+      .limit(limit);
+    if (after !== null) query.where('workspace.id > :after', { after });
+    return query.getMany();
+  }
+
+  /** The pause in force, if any. Nothing is cached: each call asks the database. */
+  openPause(workspaceId: string): Promise<WorkspacePause | null> {
+    return this.transactions
+      .reading()
+      .createQueryBuilder(WorkspacePauseSchema, 'pause')
+      .where('pause.workspaceId = :workspaceId AND pause.releasedAt IS NULL', { workspaceId })
+      .getOne();
+  }
+
+  async insertPause(pause: WorkspacePause): Promise<void> {
+    await this.transactions.writing().insert(WorkspacePauseSchema, pause);
+  }
+
+  /** Releases the pause in force and answers whether there was one. */
+  async releasePause(
+    workspaceId: string,
+    release: Pick<WorkspacePause, 'releasedAt' | 'releasedBy' | 'releasedByKind'>,
+  ): Promise<boolean> {
+    const result = await this.transactions
+      .writing()
+      .createQueryBuilder()
+      .update(WorkspacePauseSchema)
+      .set(release)
+      .where('workspace_id = :workspaceId AND released_at IS NULL', { workspaceId })
+      .execute();
+    return result.affected === 1;
+  }
+}
