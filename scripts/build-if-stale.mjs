@@ -5,11 +5,19 @@ import { fileURLToPath } from 'node:url';
 
 const ROOT = fileURLToPath(new URL('..', import.meta.url));
 const OUTPUT = join(ROOT, 'dist/src/main.js');
-const SOURCES = ['src', 'ormconfig.ts', 'tsconfig.json', 'tsconfig.build.json', 'nest-cli.json', 'package-lock.json'];
+const SOURCES = [
+  'src',
+  'ormconfig.ts',
+  'tsconfig.json',
+  'tsconfig.build.json',
+  'nest-cli.json',
+  'package-lock.json',
+];
 
 /** Builds the server unless what is built is newer than everything it is built from. */
 export function buildIfStale() {
-  if (existsSync(OUTPUT) && SOURCES.every((source) => newest(join(ROOT, source)) <= statSync(OUTPUT).mtimeMs)) return;
+  if (existsSync(OUTPUT) && SOURCES.every((source) => newest(join(ROOT, source)) <= statSync(OUTPUT).mtimeMs))
+    return;
   const { status } = spawnSync('npm', ['run', '--silent', 'build'], { cwd: ROOT, stdio: ['ignore', 2, 2] });
   if (status !== 0) throw new Error('The build failed.');
 }

@@ -12,12 +12,14 @@ import { ServerAddress } from './worker/server-address.js';
 /** The exit code for bad settings, as sysexits has it. */
 const BAD_SETTINGS = 78;
 
+/** What goes wrong at the start is ours to explain, and nothing is logged before the logger is there. */
+const START: Parameters<typeof NestFactory.create>[2] = { bufferLogs: true, abortOnError: false };
+
 async function serve(settings: ServerSettings): Promise<void> {
-  const options = { bufferLogs: true, abortOnError: false };
   const app = await NestFactory.create<NestFastifyApplication>(
     AppModule.with(settings),
     fastifyAdapter(),
-    options,
+    START,
   );
   app.useLogger(app.get(PinoLogger));
   serveDocs(app);

@@ -1,4 +1,5 @@
 import { type DynamicModule, Global, Module } from '@nestjs/common';
+import { AgentsModule } from './agents/agents.module.js';
 import { Clock } from './clock/clock.js';
 import { SystemClock } from './clock/system-clock.js';
 import { DEFAULT_OPTIONS, type ReveilleOptions, REVEILLE_OPTIONS } from './config/options.js';
@@ -12,33 +13,42 @@ import { RunsModule } from './runs/runs.module.js';
 import { SchedulerModule } from './scheduler/scheduler.module.js';
 import { SessionsModule } from './sessions/sessions.module.js';
 import { WorkerModule } from './worker/worker.module.js';
+import { WorkspacesModule } from './workspaces/workspaces.module.js';
 
 /** What everything below stands on: the options in force, the time, ids and randomness. */
 @Global()
-@Module({
-  providers: [{ provide: Clock, useClass: SystemClock }, Ids, Randomness],
-  exports: [Clock, Ids, Randomness],
-})
+@Module({ providers: [Ids, Randomness], exports: [Ids, Randomness] })
 class GroundModule {
-  static with(options: ReveilleOptions): DynamicModule {
+  static with(options: ReveilleOptions, clock: Clock): DynamicModule {
     return {
       module: GroundModule,
-      providers: [{ provide: REVEILLE_OPTIONS, useValue: options }],
-      exports: [REVEILLE_OPTIONS],
+      providers: [
+        { provide: REVEILLE_OPTIONS, useValue: options },
+        { provide: Clock, useValue: clock },
+      ],
+      exports: [REVEILLE_OPTIONS, Clock],
     };
   }
 }
 
+/** What an importing module may say; everything has a default. */
+export type ReveilleModuleOptions = Partial<ReveilleOptions> & {
+  /** Where the time comes from. Default: the machine's clock. */
+  readonly clock?: Clock;
+};
+
 /** The whole of Reveille, to be imported once. */
 @Module({})
 export class ReveilleModule {
-  static forRoot(options: Partial<ReveilleOptions> = {}): DynamicModule {
+  static forRoot({ clock = new SystemClock(), ...options }: ReveilleModuleOptions = {}): DynamicModule {
     const complete: ReveilleOptions = { ...DEFAULT_OPTIONS, ...options };
     return {
       module: ReveilleModule,
       imports: [
-        GroundModule.with(complete),
+        GroundModule.with(complete, clock),
         DatabaseModule.register(REVEILLE_SCHEMA),
+        AgentsModule,
+        WorkspacesModule,
         RunsModule,
         SchedulerModule,
         SessionsModule,
@@ -46,7 +56,15 @@ export class ReveilleModule {
         WorkerModule,
         ...(complete.http ? [HttpModule] : []),
       ],
-      exports: [RunsModule, SchedulerModule, SessionsModule, OfficeModule, WorkerModule],
+      exports: [
+        AgentsModule,
+        RunsModule,
+        SchedulerModule,
+        SessionsModule,
+        OfficeModule,
+        WorkerModule,
+        WorkspacesModule,
+      ],
     };
   }
 }

@@ -8,10 +8,11 @@ const asNumber = {
 
 type Extra = Pick<EntitySchemaColumnOptions, 'nullable' | 'primary'>;
 
-/** A text of any length. */
+/** A text of any length. PostgreSQL is told to compare it byte by byte, as SQLite does by itself. */
 export const text = (name: string, extra: Extra = {}): EntitySchemaColumnOptions => ({
   name,
   type: 'text',
+  collation: 'C',
   ...extra,
 });
 
@@ -39,5 +40,6 @@ export const counter = instant;
 export const json = (name: string, extra: Extra = {}): EntitySchemaColumnOptions => ({
   name,
   type: 'simple-json',
+  collation: 'C',
   ...extra,
 });

@@ -27,6 +27,7 @@ export class DatabaseModule {
       inject: [DatabaseHome],
       useFactory: async (home: DatabaseHome) => ({
         ...dataSourceOptions(await home.moveIn(), schema),
+        name: DATA_SOURCE,
         // A server that cannot reach its database says so at once; whoever supervises it decides how often to try.
         retryAttempts: 0,
       }),

@@ -1,0 +1,53 @@
+import { randomBytes } from 'node:crypto';
+import { Client } from 'pg';
+
+/** Every behaviour is shown on both. */
+const DATABASES = ['sqlite', 'postgres'] as const;
+
+export type DatabaseName = (typeof DATABASES)[number];
+
+/** A database of a test's own. */
+export interface TestDatabase {
+  readonly url: string;
+  drop(): Promise<void>;
+}
+
+/** Describes the same behaviour on SQLite and on PostgreSQL. */
+export function onEachDatabase(title: string, tests: (database: DatabaseName) => void): void {
+  describe.each(DATABASES)(`${title} on %s`, tests);
+}
+
+/** A fresh database: a private file, or a migrated copy on the shared server. */
+export async function freshDatabase(name: DatabaseName): Promise<TestDatabase> {
+  if (name === 'sqlite') return { url: 'sqlite::memory:', drop: () => Promise.resolve() };
+  return freshPostgres('TEMPLATE reveille_template');
+}
+
+/** A PostgreSQL database without any of our tables. */
+export function emptyPostgres(): Promise<TestDatabase> {
+  return freshPostgres('');
+}
+
+async function freshPostgres(from: string): Promise<TestDatabase> {
+  const name = `test_${randomBytes(8).toString('hex')}`;
+  await onServer(`CREATE DATABASE ${name} ${from}`);
+  const url = new URL(serverUrl());
+  url.pathname = `/${name}`;
+  return { url: url.href, drop: () => onServer(`DROP DATABASE ${name} WITH (FORCE)`) };
+}
+
+async function onServer(statement: string): Promise<void> {
+  const client = new Client({ connectionString: serverUrl() });
+  await client.connect();
+  try {
+    await client.query(statement);
+  } finally {
+    await client.end();
+  }
+}
+
+function serverUrl(): string {
+  const url = process.env['REVEILLE_TEST_POSTGRES'];
+  if (url === undefined) throw new Error('The test run has started no PostgreSQL.');
+  return url;
+}
