@@ -2,4 +2,4 @@ import { buildIfStale } from './build-if-stale.mjs';
 
 buildIfStale();
 // In this very process, so that a signal to it reaches the server.
-await import('../dist/src/main.js');
+await import(new URL('../dist/src/main.js', import.meta.url).href);

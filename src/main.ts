@@ -1,5 +1,5 @@
 import 'reflect-metadata';
-import { Logger } from '@nestjs/common';
+import { Logger, type NestApplicationOptions } from '@nestjs/common';
 import { NestFactory } from '@nestjs/core';
 import type { NestFastifyApplication } from '@nestjs/platform-fastify';
 import { Logger as PinoLogger } from 'nestjs-pino';
@@ -13,7 +13,8 @@ import { ServerAddress } from './worker/server-address.js';
 const BAD_SETTINGS = 78;
 
 /** What goes wrong at the start is ours to explain, and nothing is logged before the logger is there. */
-const START: Parameters<typeof NestFactory.create>[2] = { bufferLogs: true, abortOnError: false };
+// eslint-disable-next-line @typescript-eslint/no-unsafe-class-instance-assignment -- Nest declares its options as a class but takes a plain object
+const START: NestApplicationOptions = { bufferLogs: true, abortOnError: false };
 
 async function serve(settings: ServerSettings): Promise<void> {
   const app = await NestFactory.create<NestFastifyApplication>(

@@ -34,7 +34,7 @@ export const instant = (name: string, extra: Extra = {}): EntitySchemaColumnOpti
 });
 
 /** A number that may outgrow 32 bits. */
-export const counter = instant;
+export const counter = (name: string, extra: Extra = {}): EntitySchemaColumnOptions => instant(name, extra);
 
 /** A JSON value, kept as text: no query looks inside. */
 export const json = (name: string, extra: Extra = {}): EntitySchemaColumnOptions => ({

@@ -30,12 +30,12 @@ const POSTGRES_SESSION = {
   application_name: 'reveille',
 };
 
-export function postgresOptions(url: string, schema: SchemaOptions): PostgresConnectionOptions {
+function postgresOptions(url: string, schema: SchemaOptions): PostgresConnectionOptions {
   return { type: 'postgres', url, ...SHARED, ...schema, extra: POSTGRES_SESSION };
 }
 
 /** The one connection that writes. Write-ahead logging lets readers go on beside it. */
-export function sqliteWriterOptions(file: string, schema: SchemaOptions): SqliteConnectionOptions {
+function sqliteWriterOptions(file: string, schema: SchemaOptions): SqliteConnectionOptions {
   return {
     type: 'sqlite',
     database: file,

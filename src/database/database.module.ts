@@ -27,6 +27,7 @@ export class DatabaseModule {
       inject: [DatabaseHome],
       useFactory: async (home: DatabaseHome) => ({
         ...dataSourceOptions(await home.moveIn(), schema),
+        // eslint-disable-next-line @typescript-eslint/no-deprecated -- TypeORM ignores it, @nestjs/typeorm closes by it
         name: DATA_SOURCE,
         // A server that cannot reach its database says so at once; whoever supervises it decides how often to try.
         retryAttempts: 0,

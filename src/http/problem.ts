@@ -2,7 +2,7 @@ import { HttpStatus } from '@nestjs/common';
 import type { ErrorCode } from '../errors/reveille-error.js';
 
 /** The HTTP status of every error code. */
-export const STATUS_OF = {
+const STATUS_OF = {
   validation_failed: HttpStatus.BAD_REQUEST,
   unauthenticated: HttpStatus.UNAUTHORIZED,
   forbidden: HttpStatus.FORBIDDEN,

@@ -2,7 +2,7 @@
 export default class ClosingLine {
   /**
    * @param {unknown} _contexts
-   * @param {import('@jest/test-result').AggregatedResult} results
+   * @param {{ numPassedTests: number, numFailedTests: number, numRuntimeErrorTestSuites: number }} results
    */
   onRunComplete(_contexts, results) {
     const failed = results.numFailedTests + results.numRuntimeErrorTestSuites;

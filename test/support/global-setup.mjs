@@ -10,7 +10,7 @@ const TEMPLATE = 'reveille_template';
 export default async function setUp() {
   buildIfStale();
   const given = process.env['TEST_DATABASE_URL'];
-  const server = given === undefined ? await startPostgres() : { url: given, stop: async () => undefined };
+  const server = given === undefined ? await startPostgres() : { url: given, stop: () => Promise.resolve() };
   keep(server);
   process.env['REVEILLE_TEST_POSTGRES'] = server.url;
   await makeTemplate(server.url);

@@ -1,4 +1,4 @@
-import type { INestApplicationContext, Type } from '@nestjs/common';
+import type { Abstract, INestApplicationContext, Type } from '@nestjs/common';
 import type { NestFastifyApplication } from '@nestjs/platform-fastify';
 import { Test, type TestingModuleBuilder } from '@nestjs/testing';
 import { fastifyAdapter, serveDocs } from '../../src/http/server.js';
@@ -47,8 +47,8 @@ export class TestReveille {
     return new TestReveille(app, clock, database);
   }
 
-  get<T>(type: Type<T> | (abstract new (...args: never[]) => T)): T {
-    return this.app.get<T>(type as Type<T>, { strict: false });
+  get<T>(type: Type<T> | Abstract<T>): T {
+    return this.app.get<T>(type, { strict: false });
   }
 
   async stop(): Promise<void> {
