@@ -6,7 +6,7 @@ import { Logger as PinoLogger } from 'nestjs-pino';
 import { AppModule } from './app.module.js';
 import { InvalidEnvironmentError, type ServerSettings, readEnvironment } from './config/read-environment.js';
 import { DatabaseInUseError } from './database/file-lock.js';
-import { fastifyAdapter, serveDocs } from './http/server.js';
+import { endConnectionsWhenDraining, fastifyAdapter, serveDocs } from './http/server.js';
 import { ServerAddress } from './worker/server-address.js';
 
 /** The exit code for bad settings, as sysexits has it. */
@@ -23,6 +23,7 @@ async function serve(settings: ServerSettings): Promise<void> {
     START,
   );
   app.useLogger(app.get(PinoLogger));
+  endConnectionsWhenDraining(app);
   serveDocs(app);
   stopOnSignal(app);
   await app.listen(settings.port, settings.host);

@@ -1,7 +1,8 @@
 import type { INestApplication } from '@nestjs/common';
-import { FastifyAdapter } from '@nestjs/platform-fastify';
+import { FastifyAdapter, type NestFastifyApplication } from '@nestjs/platform-fastify';
 import { DocumentBuilder, SwaggerModule } from '@nestjs/swagger';
 import { cleanupOpenApiDoc } from 'nestjs-zod';
+import { Readiness } from './readiness.js';
 
 /** The largest body that is read, in bytes. */
 const BODY_LIMIT = 64 * 1024;
@@ -9,6 +10,21 @@ const BODY_LIMIT = 64 * 1024;
 /** The HTTP server under the stand-alone service. */
 export function fastifyAdapter(): FastifyAdapter {
   return new FastifyAdapter({ bodyLimit: BODY_LIMIT, forceCloseConnections: 'idle' });
+}
+
+/**
+ * Lets a stopping server end: a connection that is answered from now on is not kept for a next request, which would keep
+ * the server waiting for its callers.
+ */
+export function endConnectionsWhenDraining(app: NestFastifyApplication): void {
+  const readiness = app.get(Readiness, { strict: false });
+  app
+    .getHttpAdapter()
+    .getInstance()
+    .addHook('onSend', (_request, reply, _payload, done) => {
+      if (readiness.draining) reply.header('connection', 'close');
+      done();
+    });
 }
 
 /** Serves the API's description at `/openapi.json`, and a page to read it at `/docs`. */

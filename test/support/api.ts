@@ -50,7 +50,7 @@ export class Api {
     const response = await (body === undefined ? pending : pending.send(body));
     return {
       status: response.status,
-      headers: response.headers as Record<string, string>,
+      headers: response.headers,
       body: response.body as Body,
     };
   }
