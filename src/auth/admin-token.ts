@@ -18,7 +18,7 @@ export class AdminToken implements OnApplicationBootstrap {
     if (!this.options.http || this.options.adminToken !== null || (await this.tokens.hasAdmin())) return;
     const { token } = await this.tokens.issue({ kind: 'admin', name: 'first administrator' });
     const file = resolve(this.options.adminTokenFile);
-    await mkdir(dirname(file), { recursive: true });
+    await mkdir(dirname(file), { recursive: true, mode: 0o700 });
     await writeFile(file, `${token}\n`, { mode: 0o600 });
     this.logger.log({ file }, 'the administrator token was made and written to a file');
   }

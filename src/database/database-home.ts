@@ -22,7 +22,8 @@ export class DatabaseHome implements OnApplicationShutdown {
     const target = parseDatabaseUrl(this.options.databaseUrl);
     if (target.kind === 'postgres') return target;
     const file = target.file ?? (await this.temporaryFile());
-    await mkdir(dirname(file), { recursive: true });
+    // Nobody but the server's own account has any business in there, agents' programs least of all.
+    await mkdir(dirname(file), { recursive: true, mode: 0o700 });
     this.leave.push(await lockFile(file));
     return { kind: 'sqlite', file };
   }
