@@ -9,6 +9,7 @@ const LAYERS = [
   ['tasks'],
   ['sessions'],
   ['runs'],
+  ['decisions'],
   ['scheduler'],
   ['office'],
   ['worker'],

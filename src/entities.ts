@@ -2,6 +2,7 @@ import { AgentSchema } from './agents/agent.schema.js';
 import { TokenSchema } from './auth/token.schema.js';
 import type { SchemaOptions } from './database/data-source-options.js';
 import { MIGRATIONS } from './database/migrations/migrations.js';
+import { DecisionSchema } from './decisions/decision.schema.js';
 import { EventSchema, EventSequenceSchema } from './events/event.schema.js';
 import { NoteSchema } from './office/reactivity/note.schema.js';
 import { RunSchema, RunWakeSchema } from './runs/run.schema.js';
@@ -13,6 +14,7 @@ import { WorkspacePauseSchema, WorkspaceSchema } from './workspaces/workspace.sc
 export const REVEILLE_SCHEMA = {
   entities: [
     AgentSchema,
+    DecisionSchema,
     EventSchema,
     EventSequenceSchema,
     NoteSchema,

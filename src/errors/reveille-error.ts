@@ -58,3 +58,12 @@ export class ForbiddenError extends ReveilleError {
 export class ValidationError extends ReveilleError {
   readonly code = 'validation_failed';
 }
+
+/** More was sent than is read. */
+export class PayloadTooLargeError extends ReveilleError {
+  readonly code = 'payload_too_large';
+
+  constructor() {
+    super('That is more than is read.');
+  }
+}

@@ -6,6 +6,7 @@ import { ZodValidationPipe } from 'nestjs-zod';
 import { AgentsModule } from '../agents/agents.module.js';
 import { AuthModule } from '../auth/auth.module.js';
 import { MetricsModule } from '../metrics/metrics.module.js';
+import { DecisionsModule } from '../decisions/decisions.module.js';
 import { OfficeModule } from '../office/office.module.js';
 import { RunsModule } from '../runs/runs.module.js';
 import { SchedulerModule } from '../scheduler/scheduler.module.js';
@@ -14,14 +15,17 @@ import { WorkspacesModule } from '../workspaces/workspaces.module.js';
 import { AgentsController } from './agents.controller.js';
 import { AuthGuard } from './auth/auth.guard.js';
 import { ClaimsController } from './claims.controller.js';
+import { DecisionsController } from './decisions.controller.js';
 import { HealthController } from './health.controller.js';
 import { MetricsController } from './metrics.controller.js';
 import { ProblemFilter } from './problem.filter.js';
+import { Problems } from './problems.js';
 import { Readiness } from './readiness.js';
 import { RunsController } from './runs.controller.js';
 import { SessionsController } from './sessions.controller.js';
 import { TasksController } from './tasks.controller.js';
 import { TokensController } from './tokens.controller.js';
+import { WakeRequests } from './wake-requests.js';
 import { WakesController } from './wakes.controller.js';
 import { WorkspacesController } from './workspaces.controller.js';
 
@@ -29,6 +33,7 @@ import { WorkspacesController } from './workspaces.controller.js';
   imports: [
     AgentsModule,
     AuthModule,
+    DecisionsModule,
     OfficeModule,
     RunsModule,
     SchedulerModule,
@@ -48,6 +53,7 @@ import { WorkspacesController } from './workspaces.controller.js';
     AgentsController,
     TasksController,
     WakesController,
+    DecisionsController,
     ClaimsController,
     RunsController,
     SessionsController,
@@ -55,6 +61,8 @@ import { WorkspacesController } from './workspaces.controller.js';
   ],
   providers: [
     Readiness,
+    Problems,
+    WakeRequests,
     { provide: APP_PIPE, useClass: ZodValidationPipe },
     { provide: APP_GUARD, useClass: AuthGuard },
     { provide: APP_FILTER, useClass: ProblemFilter },

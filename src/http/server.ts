@@ -2,14 +2,16 @@ import type { INestApplication } from '@nestjs/common';
 import { FastifyAdapter, type NestFastifyApplication } from '@nestjs/platform-fastify';
 import { DocumentBuilder, SwaggerModule } from '@nestjs/swagger';
 import { cleanupOpenApiDoc } from 'nestjs-zod';
+import { BATCH_BODY_LIMIT, BODY_LIMIT } from './limits.js';
 import { Readiness } from './readiness.js';
-
-/** The largest body that is read, in bytes. */
-const BODY_LIMIT = 64 * 1024;
 
 /** The HTTP server under the stand-alone service. */
 export function fastifyAdapter(): FastifyAdapter {
-  return new FastifyAdapter({ bodyLimit: BODY_LIMIT, forceCloseConnections: 'idle' });
+  const adapter = new FastifyAdapter({ bodyLimit: BODY_LIMIT, forceCloseConnections: 'idle' });
+  adapter.getInstance().addHook('onRoute', (route) => {
+    if (route.url === '/v1/wakes/batch') route.bodyLimit = BATCH_BODY_LIMIT;
+  });
+  return adapter;
 }
 
 /**

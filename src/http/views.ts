@@ -1,8 +1,10 @@
 import { toIso, toIsoOrNull } from '../clock/iso.js';
 import type { Token } from '../auth/token.schema.js';
+import type { StoredDecision } from '../decisions/decision.schema.js';
 import type { Reaction } from '../office/reactivity/reaction.js';
 import type { Allowance } from '../scheduler/allowance.js';
 import type { Decision } from '../scheduler/decision.js';
+import type { Explanation } from '../scheduler/explanation.js';
 import type { Task, TaskParticipant } from '../tasks/task.schema.js';
 import type { Workspace, WorkspacePause } from '../workspaces/workspace.schema.js';
 
@@ -52,6 +54,40 @@ export function viewDecision(decision: Decision) {
 
 export function viewReaction(reaction: Reaction) {
   return { ...reaction, allowance: viewAllowance(reaction.allowance) };
+}
+
+/** Instants inside what a gate read are shown as everywhere else. */
+export function viewExplanation({ outcome, error, gates }: Explanation) {
+  return {
+    outcome,
+    error,
+    gates: gates.map(({ gate, verdict, detail }) => ({
+      gate,
+      verdict,
+      detail:
+        detail?.allowance === undefined ? detail : { ...detail, allowance: viewAllowance(detail.allowance) },
+    })),
+  };
+}
+
+export function viewStoredDecision(decision: StoredDecision) {
+  const { firstAt, lastAt, taskId } = decision;
+  return {
+    id: decision.id,
+    at: toIso(firstAt),
+    lastAt: toIso(lastAt),
+    count: decision.count,
+    outcome: decision.outcome,
+    error: decision.error,
+    gate: decision.gate,
+    reason: decision.reason,
+    agentProfileId: decision.agentProfileId,
+    actorType: decision.actorType,
+    actorId: decision.actorId,
+    runId: decision.runId,
+    taskId: taskId === '' ? null : taskId,
+    allowance: viewAllowance(decision.allowance as Allowance | null),
+  };
 }
 
 function viewAllowance(allowance: Allowance | null) {

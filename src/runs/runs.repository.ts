@@ -70,15 +70,25 @@ export class RunsRepository {
     return query.getMany();
   }
 
-  /** The run that holds the key, as its own or merged away, when that was requested after the given instant. */
-  async findByKey(key: ScopedKey, after: number): Promise<Run | null> {
-    const own = await this.transactions
+  /** The run whose own key it is, when that was requested after the given instant. */
+  findByOwnKey(key: ScopedKey, after: number): Promise<Run | null> {
+    return this.transactions
       .reading()
       .createQueryBuilder(RunSchema, 'run')
       .where(SAME_KEY('run'), key)
       .andWhere('run.requestedAt > :after', { after })
       .getOne();
-    return own ?? (await this.findByMergedKey(key, after));
+  }
+
+  /** The run into which a wake with that key was merged, when that happened after the given instant. */
+  async findByMergedKey(key: ScopedKey, after: number): Promise<Run | null> {
+    const wake = await this.transactions
+      .reading()
+      .createQueryBuilder(RunWakeSchema, 'wake')
+      .where(SAME_KEY('wake'), key)
+      .andWhere('wake.requestedAt > :after', { after })
+      .getOne();
+    return wake === null ? null : this.find(wake.runId);
   }
 
   /** The newest queued run that an equal wake may be merged into. One that waits for a retry would make it wait too. */
@@ -148,16 +158,6 @@ export class RunsRepository {
       .addOrderBy('wake.id')
       .limit(limit)
       .getMany();
-  }
-
-  private async findByMergedKey(key: ScopedKey, after: number): Promise<Run | null> {
-    const wake = await this.transactions
-      .reading()
-      .createQueryBuilder(RunWakeSchema, 'wake')
-      .where(SAME_KEY('wake'), key)
-      .andWhere('wake.requestedAt > :after', { after })
-      .getOne();
-    return wake === null ? null : this.find(wake.runId);
   }
 }
 

@@ -3,6 +3,7 @@ import { MetricsService } from '../metrics/metrics.service.js';
 import { ALLOWANCE_REASONS, type AllowanceReason, type Verdict } from './admission-gate.js';
 import { ALLOWANCE_LIMIT } from './admission-limits.js';
 import type { Allowance } from './allowance.js';
+import type { Decision } from './decision.js';
 import { QUEUE_OUTCOMES, type QueueOutcome } from './queue-outcome.js';
 import type { Wake } from './wake.js';
 import { REASON_LABELS, reasonLabel } from '../runs/wake-reason.js';
@@ -59,31 +60,10 @@ export class AdmissionTelemetry {
     this.seconds.observe({ outcome }, seconds);
   }
 
-  /** The look-back recognised the key: expected whenever a delivery is repeated. */
-  windowedDedup(wake: Wake): void {
-    this.dedups.increment({ reason: reasonLabel(wake.reason), kind: 'windowed', queue: 'runs' });
-    this.logger.log({ key: wake.idempotencyKey, reason: wake.reason }, 'a redelivered wake was recognised');
-  }
-
-  /** The unique index refused the key: either two deliveries raced, or this one came after the look-back. */
-  durableDedup(wake: Wake): void {
-    this.dedups.increment({ reason: reasonLabel(wake.reason), kind: 'durable', queue: 'runs' });
-    const fields = { key: wake.idempotencyKey, reason: wake.reason, agent: wake.agentProfileId };
-    this.logger.warn(fields, 'a wake was refused by its key, which a run holds already');
-  }
-
-  /** AC-OFFICE-ASSIGN-RATE-003.3 */
-  allowanceExhausted(wake: Wake, allowance: Allowance): void {
-    this.count('allowance_exhausted');
-    this.logger.warn(
-      {
-        ...taskFields(wake),
-        ...actorField(wake),
-        observed_count: allowance.observed,
-        allowance: allowance.limit,
-      },
-      'an assignment wake was refused: its task has used up its allowance',
-    );
+  /** A wake made no run. It is counted whether or not it is logged: a flood is told by its counter. */
+  stopped(wake: Wake, { outcome, gate, allowance }: Decision, isLogged: boolean): void {
+    if (outcome === 'deduped') this.deduped(wake, gate === 'insert' ? 'durable' : 'windowed', isLogged);
+    if (outcome === 'rate_limited') this.refused(wake, allowance, isLogged);
   }
 
   /** AC-OFFICE-ASSIGN-RATE-002.2 and .3: what could not be determined is absent, not empty. */
@@ -109,6 +89,37 @@ export class AdmissionTelemetry {
   keyless(reason: string, cause: KeylessCause, detail?: string): void {
     this.keylesses.increment({ reason: reasonLabel(reason), cause });
     if (cause === 'unresolved') this.logger.log({ reason, cause, detail }, 'a wake has no key');
+  }
+
+  /**
+   * Windowed: the look-back recognised the key, as expected whenever a delivery is repeated. Durable: the unique index
+   * refused it, because two deliveries raced or this one came after the look-back.
+   */
+  private deduped(wake: Wake, kind: 'windowed' | 'durable', isLogged: boolean): void {
+    this.dedups.increment({ reason: reasonLabel(wake.reason), kind, queue: 'runs' });
+    if (!isLogged) return;
+    const fields = { key: wake.idempotencyKey, reason: wake.reason };
+    if (kind === 'windowed') this.logger.log(fields, 'a redelivered wake was recognised');
+    else
+      this.logger.warn(
+        { ...fields, agent: wake.agentProfileId },
+        'a wake was refused by its key, which a run holds',
+      );
+  }
+
+  /** AC-OFFICE-ASSIGN-RATE-003.3 */
+  private refused(wake: Wake, allowance: Allowance | null, isLogged: boolean): void {
+    this.count('allowance_exhausted');
+    if (!isLogged || allowance === null) return;
+    this.logger.warn(
+      {
+        ...taskFields(wake),
+        ...actorField(wake),
+        observed_count: allowance.observed,
+        allowance: allowance.limit,
+      },
+      'an assignment wake was refused: its task has used up its allowance',
+    );
   }
 
   private count(reason: AllowanceReason): void {

@@ -45,7 +45,8 @@ export class Admission {
   }
 }
 
-async function ask(gate: AdmissionGate, wake: Wake, facts: WakeFacts): Promise<Verdict> {
+/** Asks one gate, and does what the gate has declared when its own read fails. */
+export async function ask(gate: AdmissionGate, wake: Wake, facts: WakeFacts): Promise<Verdict> {
   try {
     return await gate.judge(wake, facts);
   } catch (error) {

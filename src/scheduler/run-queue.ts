@@ -8,6 +8,9 @@ import { RunSignal } from '../runs/run-signal.js';
 import { RunsRepository } from '../runs/runs.repository.js';
 import type { Wake } from './wake.js';
 
+/** Before every instant. */
+const EVER = -1;
+
 /** The wake's key belongs to another run: the unique index has decided. */
 export class KeyTakenError extends Error {
   constructor(options: ErrorOptions) {
@@ -63,6 +66,18 @@ export class RunQueue {
       this.note(into, { ...merged, requestedAt, idempotencyKey, keyScope }),
     );
     return true;
+  }
+
+  /** The run whose own key the wake's is, however long ago. */
+  async ownerOfKey({ idempotencyKey, keyScope }: Wake, workspaceId: string): Promise<Run | null> {
+    if (idempotencyKey === null) return null;
+    return this.runs.findByOwnKey({ workspaceId, keyScope, idempotencyKey }, EVER);
+  }
+
+  /** The run into which the wake's key was merged away, however long ago. */
+  async ledgerOwnerOfKey({ idempotencyKey, keyScope }: Wake, workspaceId: string): Promise<Run | null> {
+    if (idempotencyKey === null) return null;
+    return this.runs.findByMergedKey({ workspaceId, keyScope, idempotencyKey }, EVER);
   }
 
   private async note(

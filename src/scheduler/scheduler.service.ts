@@ -2,16 +2,19 @@ import { Injectable } from '@nestjs/common';
 import { Clock } from '../clock/clock.js';
 import { Transactions } from '../database/transactions.js';
 import type { Run } from '../runs/run.schema.js';
-import { RunsRepository } from '../runs/runs.repository.js';
 import { Admission, type Judgement } from './admission.js';
 import { AdmissionLocks } from './admission-locks.js';
-import { AdmissionTelemetry } from './admission-telemetry.js';
+import { AdmissionReports } from './admission-reports.js';
 import type { Decision } from './decision.js';
+import { Explainer } from './explainer.js';
+import type { Explanation } from './explanation.js';
 import type { DecidedOutcome } from './queue-outcome.js';
 import { KeyTakenError, RunQueue } from './run-queue.js';
 import { StepwiseFacts } from './stepwise-facts.js';
 import { type Wake, type WakeRequest, wakeOf } from './wake.js';
-import type { WakeFacts } from './wake-facts.js';
+
+/** What became of one wake of several: a decision, or the error that it would have raised alone. */
+export type Settled = { readonly decision: Decision } | { readonly error: unknown };
 
 /** The only door into the queue. Every producer goes through {@link queueRun}. */
 @Injectable()
@@ -22,8 +25,8 @@ export class SchedulerService {
     private readonly facts: StepwiseFacts,
     private readonly admission: Admission,
     private readonly queue: RunQueue,
-    private readonly runs: RunsRepository,
-    private readonly telemetry: AdmissionTelemetry,
+    private readonly explainer: Explainer,
+    private readonly reports: AdmissionReports,
     private readonly clock: Clock,
   ) {}
 
@@ -39,67 +42,85 @@ export class SchedulerService {
     try {
       return await this.transactions.run(async () => {
         const decision = await this.decide(request);
-        this.afterCommit(() => {
-          this.telemetry.decided(decision.outcome, (this.clock.now() - asked) / 1000);
+        this.transactions.afterCommit(() => {
+          this.reports.took(decision.outcome, this.clock.now() - asked);
         });
         return decision;
       });
     } catch (error) {
-      this.telemetry.decided('none', (this.clock.now() - asked) / 1000);
+      this.reports.took('none', this.clock.now() - asked);
+      // Inside a caller's transaction nothing can be kept: it is about to be rolled back, and its owner is told.
+      if (!this.transactions.inside) await this.keepUndecided(request, error);
       throw error;
     }
+  }
+
+  /** Decides several wakes in their order, each on its own merits: one that fails leaves the others as they are. */
+  async queueRuns(requests: readonly WakeRequest[]): Promise<readonly Settled[]> {
+    const settled: Settled[] = [];
+    for (const request of requests) {
+      settled.push(
+        await this.queueRun(request).then(
+          (decision) => ({ decision }),
+          (error: unknown) => ({ error }),
+        ),
+      );
+    }
+    return settled;
+  }
+
+  /** What would become of a wake now, step by step. Changes nothing and counts nowhere. */
+  explain(request: WakeRequest): Promise<Explanation> {
+    const wake = wakeOf(request, this.clock.now());
+    return this.explainer.explain(wake, this.facts.about(wake));
+  }
+
+  /** Keeps that a wake could not be decided, for a caller whose own transaction {@link queueRun} was part of. */
+  keepUndecided(request: WakeRequest, error: unknown): Promise<void> {
+    return this.reports.undecided(wakeOf(request, this.clock.now()), error);
   }
 
   private async decide(request: WakeRequest): Promise<Decision> {
     await this.locks.take(wakeOf(request, 0));
     // Only now: a wake stamped before its turn and judged after it would not count its neighbours.
     const wake = wakeOf(request, this.clock.now());
-    let decision: Decision | null = null;
-    // Again only when the run that was to answer left between two statements: it is not there the next time.
-    while (decision === null) {
+    for (;;) {
       const facts = this.facts.about(wake);
-      decision = await this.carryOut(wake, facts, await this.admission.judge(wake, facts));
+      const judgement = await this.admission.judge(wake, facts);
+      const workspaceId = (await facts.agent())?.workspaceId;
+      if (workspaceId === undefined) throw new Error('A wake for an unknown agent passed the gates.');
+      const decision = await this.carryOut(wake, workspaceId, judgement);
+      // Again only when the run that was to answer left between two statements: it is not there the next time.
+      if (decision === null) continue;
+      await this.reports.decided(wake, workspaceId, decision, judgement.degraded);
+      return decision;
     }
-    return decision;
   }
 
-  private async carryOut(wake: Wake, facts: WakeFacts, judgement: Judgement): Promise<Decision | null> {
-    const { stopped } = judgement;
-    if (stopped === null) return this.insert(wake, facts, judgement);
+  private async carryOut(wake: Wake, workspaceId: string, judgement: Judgement): Promise<Decision | null> {
+    const { stopped, allowance } = judgement;
+    if (stopped === null) return this.insert(wake, workspaceId, allowance);
     const { gate, stop } = stopped;
     switch (stop.outcome) {
       case 'deduped':
-        this.afterCommit(() => {
-          this.telemetry.windowedDedup(wake);
-        });
         return decided('deduped', { run: stop.run, gate });
       case 'coalesced':
         return this.merge(wake, stop.into, gate);
       case 'rate_limited':
-        this.afterCommit(() => {
-          this.telemetry.allowanceExhausted(wake, stop.allowance);
-        });
         return decided('rate_limited', { gate, allowance: stop.allowance });
     }
   }
 
   private async insert(
     wake: Wake,
-    facts: WakeFacts,
-    { allowance, degraded }: Judgement,
+    workspaceId: string,
+    allowance: Decision['allowance'],
   ): Promise<Decision | null> {
-    const agent = await facts.agent();
-    if (agent === null) throw new Error('A wake for an unknown agent passed the gates.');
     try {
-      const run = await this.queue.insert(wake, agent.workspaceId);
-      if (degraded !== null) {
-        this.afterCommit(() => {
-          this.telemetry.admittedUnjudged(wake, degraded);
-        });
-      }
-      return decided('queued', { run, allowance });
+      return decided('queued', { run: await this.queue.insert(wake, workspaceId), allowance });
     } catch (error) {
-      return this.keyTaken(wake, agent.workspaceId, error);
+      if (!(error instanceof KeyTakenError)) throw error;
+      return keptBy(await this.queue.ownerOfKey(wake, workspaceId));
     }
   }
 
@@ -108,26 +129,15 @@ export class SchedulerService {
       const merged = await this.transactions.savepoint(() => this.queue.merge(wake, into));
       return merged ? decided('coalesced', { run: into, gate }) : null;
     } catch (error) {
-      return this.keyTaken(wake, into.workspaceId, error);
+      if (!(error instanceof KeyTakenError)) throw error;
+      return keptBy(await this.queue.ledgerOwnerOfKey(wake, into.workspaceId));
     }
   }
+}
 
-  /** A key outlives the look-back: the run that holds it answers its redelivery until that run is deleted. */
-  private async keyTaken(wake: Wake, workspaceId: string, error: unknown): Promise<Decision | null> {
-    const { idempotencyKey, keyScope } = wake;
-    if (!(error instanceof KeyTakenError) || idempotencyKey === null) throw error;
-    const run = await this.runs.findByKey({ workspaceId, keyScope, idempotencyKey }, 0);
-    // Deleted since: nothing answers the redelivery any more.
-    if (run === null) return null;
-    this.afterCommit(() => {
-      this.telemetry.durableDedup(wake);
-    });
-    return decided('deduped', { run, gate: 'insert' });
-  }
-
-  private afterCommit(report: () => void): void {
-    this.transactions.afterCommit(report);
-  }
+/** A key outlives the look-back: the run that holds it answers its redelivery, until that run is deleted. */
+function keptBy(run: Run | null): Decision | null {
+  return run === null ? null : decided('deduped', { run, gate: 'insert' });
 }
 
 function decided(

@@ -48,7 +48,11 @@ export class StepwiseFacts {
   ): Promise<Run | null> {
     if (idempotencyKey === null) return Promise.resolve(null);
     const key = { workspaceId, keyScope, idempotencyKey };
-    return read('key', () => this.runs.findByKey(key, requestedAt - IDEMPOTENCY_WINDOW_MS));
+    const after = requestedAt - IDEMPOTENCY_WINDOW_MS;
+    return read(
+      'key',
+      async () => (await this.runs.findByOwnKey(key, after)) ?? this.runs.findByMergedKey(key, after),
+    );
   }
 
   private mergeTarget({ agentProfileId, reason, facts, requestedAt }: Wake): Promise<Run | null> {

@@ -1,6 +1,7 @@
 import { Injectable, Logger, type OnApplicationBootstrap, type OnModuleDestroy } from '@nestjs/common';
 import { Clock } from '../clock/clock.js';
 import { LeaseClock } from '../database/lease-clock.js';
+import { DecisionsService } from '../decisions/decisions.service.js';
 import { Reactivity } from '../office/reactivity/reactivity.service.js';
 import { WORKER_LOST_LIMIT } from '../runs/claim.js';
 import { ClaimsRepository } from '../runs/claims.repository.js';
@@ -13,7 +14,7 @@ const SWEEP_MS = 5_000;
 /** How many ended leases one sweep takes back. */
 const BATCH = 200;
 
-/** Makes good what somebody who died has left behind: claims whose lease has ended, wakes that are still owed. */
+/** Makes good what somebody who died has left behind, and forgets what nobody asks for any more. */
 @Injectable()
 export class Sweeps implements OnApplicationBootstrap, OnModuleDestroy {
   private readonly logger = new Logger(Sweeps.name);
@@ -24,6 +25,7 @@ export class Sweeps implements OnApplicationBootstrap, OnModuleDestroy {
     private readonly claims: ClaimsRepository,
     private readonly endings: RunEndings,
     private readonly reactivity: Reactivity,
+    private readonly decisions: DecisionsService,
     private readonly leases: LeaseClock,
     private readonly clock: Clock,
   ) {}
@@ -45,6 +47,7 @@ export class Sweeps implements OnApplicationBootstrap, OnModuleDestroy {
   async sweep(): Promise<void> {
     await this.attempt('ended leases', () => this.takeBackOverdue());
     await this.attempt('owed wakes', () => this.reactivity.sweep());
+    await this.attempt('old decisions', () => this.decisions.forgetOld());
   }
 
   private async takeBackOverdue(): Promise<void> {

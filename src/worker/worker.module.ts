@@ -1,4 +1,5 @@
 import { Module } from '@nestjs/common';
+import { DecisionsModule } from '../decisions/decisions.module.js';
 import { OfficeModule } from '../office/office.module.js';
 import { RunsModule } from '../runs/runs.module.js';
 import { AgentAccount } from './executors/agent-account.js';
@@ -9,7 +10,7 @@ import { TurnRunner } from './turn-runner.js';
 import { WorkerService } from './worker.service.js';
 
 @Module({
-  imports: [OfficeModule, RunsModule],
+  imports: [DecisionsModule, OfficeModule, RunsModule],
   providers: [AgentAccount, CommandExecutor, ServerAddress, TurnRunner, WorkerService, Sweeps],
   exports: [ServerAddress, Sweeps],
 })

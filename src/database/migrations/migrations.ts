@@ -4,6 +4,7 @@ import { Sessions1790000000003 } from './1790000000003-sessions.js';
 import { EventsAndNotes1790000000004 } from './1790000000004-events-and-notes.js';
 import { Tokens1790000000005 } from './1790000000005-tokens.js';
 import { ReadableViews1790000000006 } from './1790000000006-readable-views.js';
+import { Decisions1790000000007 } from './1790000000007-decisions.js';
 
 /** Every migration, oldest first. One that has been released is never edited. */
 export const MIGRATIONS = [
@@ -13,4 +14,5 @@ export const MIGRATIONS = [
   EventsAndNotes1790000000004,
   Tokens1790000000005,
   ReadableViews1790000000006,
+  Decisions1790000000007,
 ] as const;

@@ -2,14 +2,10 @@ import { createZodDto } from 'nestjs-zod';
 import { z } from 'zod';
 import { RUN_STATUSES } from '../../runs/run.schema.js';
 import { pageQuery } from '../paging.js';
-import { callersKey, id, longText, payload, shortText, wakeReason } from './fields.js';
+import { id, longText, shortText, wakeReason } from './fields.js';
 
 const claimToken = z.string().regex(/^[0-9a-f]{64}$/, 'is no claim token');
 const leaseSeconds = z.int().min(1).max(3600).optional();
-
-export class WakeDto extends createZodDto(
-  z.strictObject({ agentProfileId: id, reason: wakeReason, payload, idempotencyKey: callersKey.optional() }),
-) {}
 
 export class ListRunsDto extends createZodDto(
   z.strictObject({

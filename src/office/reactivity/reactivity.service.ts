@@ -94,6 +94,7 @@ export class Reactivity {
       const { outcome, runId, allowance } = decision;
       return { reason, agentProfileId, outcome, runId, allowance, error: null };
     } catch (error) {
+      await this.scheduler.keepUndecided(note, error);
       return { reason, agentProfileId, ...UNDECIDED, error: this.codeOf(error) };
     }
   }
