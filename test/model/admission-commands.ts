@@ -1,0 +1,224 @@
+import fc from 'fast-check';
+import { ReveilleError } from '../../src/errors/reveille-error.js';
+import type { Decision } from '../../src/scheduler/decision.js';
+import {
+  ALLOWANCE_WINDOW_MS,
+  COALESCING_WINDOW_MS,
+  IDEMPOTENCY_WINDOW_MS,
+} from '../../src/scheduler/admission-limits.js';
+import type { AdmissionModel, Expected, ModelPayload, ModelWake } from './admission-model.js';
+import type { AdmissionWorld } from './admission-world.js';
+
+export const AGENTS = 6;
+
+type Command = fc.AsyncCommand<AdmissionModel, AdmissionWorld>;
+
+const FACTS = { taskId: '', actorType: null, actorId: null };
+
+/** Payloads of every kind that the verdict table tells apart. */
+const payloads: readonly ModelPayload[] = [
+  ...['t1', 't2'].flatMap((taskId) => [
+    { text: `{"task_id":"${taskId}"}`, ...FACTS, taskId },
+    {
+      text: `{"task_id":"${taskId}","actor_type":"user","actor_id":"p"}`,
+      taskId,
+      actorType: 'user',
+      actorId: 'p',
+    },
+    ...Array.from({ length: 3 }, (_, attempt) => ({
+      text: `{"task_id":"${taskId}","actor_type":"agent","actor_id":"a","attempt":${attempt}}`,
+      taskId,
+      actorType: 'agent',
+      actorId: 'a',
+    })),
+  ]),
+  { text: '{}', ...FACTS },
+  { text: '{"task_id":null,"actor_type":"agent"}', ...FACTS, actorType: 'agent' },
+  { text: '{"task_id":42,"actor_type":"agent"}', ...FACTS, taskId: null, actorType: 'agent' },
+  { text: '{"task_id":"","actor_type":["agent"]}', ...FACTS },
+  { text: 'not json', ...FACTS, taskId: null },
+  { text: '[]', ...FACTS, taskId: null },
+];
+
+/** A wake; its key, when it has one, is one of few, so that keys are met again. */
+class Wake implements Command {
+  constructor(private readonly wake: ModelWake) {}
+
+  check(): boolean {
+    return true;
+  }
+
+  async run(model: AdmissionModel, world: AdmissionWorld): Promise<void> {
+    const { clock } = world.reveille;
+    const request = world.request(this.wake);
+    const explained = await world.scheduler.explain(request);
+    const expected = model.wake(this.wake, clock.now());
+    expect(explained).toMatchObject({ outcome: expected.outcome, error: expected.error });
+    const actual = await world.scheduler.queueRun(request).catch(codeOf);
+    if (
+      typeof actual !== 'string' &&
+      expected.outcome === 'queued' &&
+      expected.run !== null &&
+      actual.runId !== null
+    ) {
+      world.ids.set(expected.run, actual.runId);
+    }
+    expect(shown(actual)).toEqual(inWorld(expected, world));
+    await world.expectEqual(model);
+  }
+
+  toString(): string {
+    const { agent, reason, payload, key } = this.wake;
+    return `wake(${agent}, ${reason}, ${payload.text}, ${String(key)})`;
+  }
+}
+
+class Advance implements Command {
+  constructor(private readonly milliseconds: number) {}
+
+  check(): boolean {
+    return true;
+  }
+
+  run(_model: AdmissionModel, world: AdmissionWorld): Promise<void> {
+    world.reveille.clock.advance(this.milliseconds);
+    return Promise.resolve();
+  }
+
+  toString(): string {
+    return `advance(${this.milliseconds})`;
+  }
+}
+
+class Claim implements Command {
+  check(): boolean {
+    return true;
+  }
+
+  async run(model: AdmissionModel, world: AdmissionWorld): Promise<void> {
+    const expected = model.claim();
+    const claims = await world.runs.claim({
+      workerId: 'w',
+      bearerTokenId: 'b',
+      workspaceId: world.workspaceId,
+      agentProfileIds: null,
+      max: AGENTS,
+    });
+    expect(claims.map(({ run }) => run.id).sort()).toEqual(expected.map((run) => world.ids.get(run)).sort());
+    for (const run of expected) {
+      const claim = claims.find((candidate) => candidate.run.id === world.ids.get(run));
+      if (claim !== undefined) world.held.set(run, claim);
+    }
+    await world.expectEqual(model);
+  }
+
+  toString(): string {
+    return 'claim';
+  }
+}
+
+class Finish implements Command {
+  check(model: Readonly<AdmissionModel>): boolean {
+    return model.runs.some(({ status }) => status === 'claimed');
+  }
+
+  async run(model: AdmissionModel, world: AdmissionWorld): Promise<void> {
+    const run = model.runs.find(({ status }) => status === 'claimed');
+    const claim = run === undefined ? undefined : world.held.get(run);
+    if (run === undefined || claim === undefined) throw new Error('Nothing is held.');
+    run.status = 'finished';
+    await world.runs.finish(claim.run.id, { claimToken: claim.claimToken, bearerTokenId: 'b' }, {});
+    await world.expectEqual(model);
+  }
+
+  toString(): string {
+    return 'finish';
+  }
+}
+
+class Switch implements Command {
+  constructor(private readonly agent: number | null) {}
+
+  check(): boolean {
+    return true;
+  }
+
+  async run(model: AdmissionModel, world: AdmissionWorld): Promise<void> {
+    if (this.agent === null) {
+      model.paused = !model.paused;
+      await (model.paused ? world.pause() : world.resume());
+    } else {
+      const isRunnable = model.runnable[this.agent] !== true;
+      model.runnable[this.agent] = isRunnable;
+      await world.setRunnable(this.agent, isRunnable);
+    }
+  }
+
+  toString(): string {
+    return this.agent === null ? 'switch(workspace)' : `switch(agent ${this.agent})`;
+  }
+}
+
+class Delete implements Command {
+  constructor(private readonly place: number) {}
+
+  check(model: Readonly<AdmissionModel>): boolean {
+    return model.runs.some(({ status }) => status !== 'claimed');
+  }
+
+  async run(model: AdmissionModel, world: AdmissionWorld): Promise<void> {
+    const idle = model.runs.filter(({ status }) => status !== 'claimed');
+    const run = idle[this.place % idle.length];
+    if (run === undefined) throw new Error('There is nothing to delete.');
+    await world.delete(run);
+    model.delete(run);
+    await world.expectEqual(model);
+  }
+
+  toString(): string {
+    return `delete(${this.place})`;
+  }
+}
+
+const wakes = fc
+  .record({
+    agent: fc.nat(AGENTS - 1),
+    reason: fc.constantFrom('task_assigned', 'task_assigned', 'task_comment'),
+    payload: fc.constantFrom(...payloads),
+    key: fc.option(fc.constantFrom('k1', 'k2', 'task_comment:c1'), { freq: 2 }),
+  })
+  .map((wake) => new Wake(wake));
+
+/** Steps across every edge: just before it, on it, and just after it. */
+const advances = fc
+  .constantFrom(0, COALESCING_WINDOW_MS, ALLOWANCE_WINDOW_MS, IDEMPOTENCY_WINDOW_MS)
+  .chain((edge) => fc.constantFrom(-1, 0, 1).map((step) => new Advance(Math.max(0, edge + step))));
+
+export const admissionCommands = [
+  wakes,
+  wakes,
+  wakes,
+  wakes,
+  advances,
+  fc.constant(new Claim()),
+  fc.constant(new Finish()),
+  fc.option(fc.nat(AGENTS - 1), { freq: 2 }).map((agent) => new Switch(agent)),
+  fc.nat().map((place) => new Delete(place)),
+];
+
+function codeOf(error: unknown): string {
+  if (error instanceof ReveilleError) return error.code;
+  throw error;
+}
+
+/** The answer as both sides can say it. */
+function shown(actual: Decision | string) {
+  if (typeof actual === 'string') return { outcome: 'none', error: actual };
+  const { outcome, runId, gate, allowance } = actual;
+  return { outcome, runId, gate, observed: allowance?.observed ?? null, retryAt: allowance?.retryAt ?? null };
+}
+
+function inWorld({ outcome, run, gate, error, observed, retryAt }: Expected, world: AdmissionWorld) {
+  if (error !== null) return { outcome, error };
+  return { outcome, runId: run === null ? null : world.ids.get(run), gate, observed, retryAt };
+}
