@@ -2,6 +2,7 @@ import fc from 'fast-check';
 import { ReveilleError } from '../../src/errors/reveille-error.js';
 import type { Decision } from '../../src/scheduler/decision.js';
 import {
+  ALLOWANCE_LIMIT,
   ALLOWANCE_WINDOW_MS,
   COALESCING_WINDOW_MS,
   IDEMPOTENCY_WINDOW_MS,
@@ -15,6 +16,13 @@ type Command = fc.AsyncCommand<AdmissionModel, AdmissionWorld>;
 
 const FACTS = { taskId: '', actorType: null, actorId: null };
 
+const BY_AN_AGENT: ModelPayload = {
+  text: '{"task_id":"t1","actor_type":"agent","actor_id":"a"}',
+  taskId: 't1',
+  actorType: 'agent',
+  actorId: 'a',
+};
+
 /** Payloads of every kind that the verdict table tells apart. */
 const payloads: readonly ModelPayload[] = [
   ...['t1', 't2'].flatMap((taskId) => [
@@ -25,12 +33,12 @@ const payloads: readonly ModelPayload[] = [
       actorType: 'user',
       actorId: 'p',
     },
-    ...Array.from({ length: 3 }, (_, attempt) => ({
-      text: `{"task_id":"${taskId}","actor_type":"agent","actor_id":"a","attempt":${attempt}}`,
+    {
+      text: `{"task_id":"${taskId}","actor_type":"agent","actor_id":"b"}`,
       taskId,
       actorType: 'agent',
-      actorId: 'a',
-    })),
+      actorId: 'b',
+    },
   ]),
   { text: '{}', ...FACTS },
   { text: '{"task_id":null,"actor_type":"agent"}', ...FACTS, actorType: 'agent' },
@@ -48,28 +56,30 @@ class Wake implements Command {
     return true;
   }
 
-  async run(model: AdmissionModel, world: AdmissionWorld): Promise<void> {
-    const { clock } = world.reveille;
-    const request = world.request(this.wake);
-    const explained = await world.scheduler.explain(request);
-    const expected = model.wake(this.wake, clock.now());
-    expect(explained).toMatchObject({ outcome: expected.outcome, error: expected.error });
-    const actual = await world.scheduler.queueRun(request).catch(codeOf);
-    if (
-      typeof actual !== 'string' &&
-      expected.outcome === 'queued' &&
-      expected.run !== null &&
-      actual.runId !== null
-    ) {
-      world.ids.set(expected.run, actual.runId);
-    }
-    expect(shown(actual)).toEqual(inWorld(expected, world));
-    await world.expectEqual(model);
+  run(model: AdmissionModel, world: AdmissionWorld): Promise<void> {
+    return decideBoth(this.wake, model, world);
   }
 
   toString(): string {
     const { agent, reason, payload, key } = this.wake;
     return `wake(${agent}, ${reason}, ${payload.text}, ${String(key)})`;
+  }
+}
+
+/** As many agents as the allowance has room for are assigned one task by another: the state that most rules are about. */
+class Exhaust implements Command {
+  check(): boolean {
+    return true;
+  }
+
+  async run(model: AdmissionModel, world: AdmissionWorld): Promise<void> {
+    for (let agent = 0; agent < ALLOWANCE_LIMIT; agent++) {
+      await decideBoth({ agent, reason: 'task_assigned', payload: BY_AN_AGENT, key: null }, model, world);
+    }
+  }
+
+  toString(): string {
+    return 'exhaust(t1)';
   }
 }
 
@@ -180,31 +190,59 @@ class Delete implements Command {
   }
 }
 
+/** One agent, one task and an agent as the actor more often than not, so that wakes meet each other. */
 const wakes = fc
   .record({
-    agent: fc.nat(AGENTS - 1),
-    reason: fc.constantFrom('task_assigned', 'task_assigned', 'task_comment'),
-    payload: fc.constantFrom(...payloads),
-    key: fc.option(fc.constantFrom('k1', 'k2', 'task_comment:c1'), { freq: 2 }),
+    agent: fc.oneof({ weight: 2, arbitrary: fc.constant(0) }, { weight: 1, arbitrary: fc.nat(AGENTS - 1) }),
+    reason: fc.constantFrom('task_assigned', 'task_assigned', 'task_assigned', 'task_comment'),
+    payload: fc.oneof(
+      { weight: 2, arbitrary: fc.constant(BY_AN_AGENT) },
+      { weight: 1, arbitrary: fc.constantFrom(...payloads) },
+    ),
+    key: fc.option(fc.constantFrom('k1', 'k1', 'k2', 'task_comment:c1'), { freq: 2 }),
   })
   .map((wake) => new Wake(wake));
 
-/** Steps across every edge: just before it, on it, and just after it. */
-const advances = fc
-  .constantFrom(0, COALESCING_WINDOW_MS, ALLOWANCE_WINDOW_MS, IDEMPOTENCY_WINDOW_MS)
-  .chain((edge) => fc.constantFrom(-1, 0, 1).map((step) => new Advance(Math.max(0, edge + step))));
+/** Steps across every edge: just before it, on it, and just after it; most often the short ones. */
+const advances = fc.constantFrom(
+  ...[COALESCING_WINDOW_MS, COALESCING_WINDOW_MS, ALLOWANCE_WINDOW_MS, IDEMPOTENCY_WINDOW_MS].flatMap(
+    (edge) => [-1, 0, 1].map((step) => new Advance(edge + step)),
+  ),
+);
 
 export const admissionCommands = [
   wakes,
   wakes,
   wakes,
   wakes,
+  wakes,
+  fc.constant(new Exhaust()),
+  advances,
   advances,
   fc.constant(new Claim()),
   fc.constant(new Finish()),
-  fc.option(fc.nat(AGENTS - 1), { freq: 2 }).map((agent) => new Switch(agent)),
+  fc.option(fc.nat(AGENTS - 1), { freq: 1 }).map((agent) => new Switch(agent)),
   fc.nat().map((place) => new Delete(place)),
 ];
+
+/** Explains the wake and decides it, in the model and in the world, and compares everything there is. */
+async function decideBoth(wake: ModelWake, model: AdmissionModel, world: AdmissionWorld): Promise<void> {
+  const request = world.request(wake);
+  const explained = await world.scheduler.explain(request);
+  const expected = model.wake(wake, world.reveille.clock.now());
+  expect(explained).toMatchObject({ outcome: expected.outcome, error: expected.error });
+  const actual = await world.scheduler.queueRun(request).catch(codeOf);
+  if (
+    typeof actual !== 'string' &&
+    expected.outcome === 'queued' &&
+    expected.run !== null &&
+    actual.runId !== null
+  ) {
+    world.ids.set(expected.run, actual.runId);
+  }
+  expect(shown(actual)).toEqual(inWorld(expected, world));
+  await world.expectEqual(model);
+}
 
 function codeOf(error: unknown): string {
   if (error instanceof ReveilleError) return error.code;

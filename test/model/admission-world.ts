@@ -1,9 +1,9 @@
-import { randomUUID } from 'node:crypto';
 import { AgentsService } from '../../src/agents/agents.service.js';
 import type { Claim } from '../../src/runs/claim.js';
 import { Transactions } from '../../src/database/transactions.js';
 import { DecisionsService } from '../../src/decisions/decisions.service.js';
 import { MetricsService } from '../../src/metrics/metrics.service.js';
+import { RunWakeSchema } from '../../src/runs/run.schema.js';
 import { RunsService } from '../../src/runs/runs.service.js';
 import { SchedulerService } from '../../src/scheduler/scheduler.service.js';
 import { WorkspacesService } from '../../src/workspaces/workspaces.service.js';
@@ -28,10 +28,13 @@ export class AdmissionWorld {
   ) {}
 
   static async make(reveille: TestReveille, agentCount: number): Promise<AdmissionWorld> {
-    const { id } = await aWorkspace(reveille.app);
-    const agents: string[] = [];
-    for (let number = 0; number < agentCount; number++) agents.push((await anAgent(reveille.app, id)).id);
-    return new AdmissionWorld(reveille, id, agents, await countersOf(reveille));
+    const { workspaceId, agents } = await reveille.get(Transactions).run(async () => {
+      const { id } = await aWorkspace(reveille.app);
+      const made: string[] = [];
+      for (let number = 0; number < agentCount; number++) made.push((await anAgent(reveille.app, id)).id);
+      return { workspaceId: id, agents: made };
+    });
+    return new AdmissionWorld(reveille, workspaceId, agents, await countersOf(reveille));
   }
 
   agent(number: number): string {
@@ -77,7 +80,7 @@ export class AdmissionWorld {
   /** Everything that the model knows of, read from the database and the metrics. */
   async expectEqual(model: AdmissionModel): Promise<void> {
     expect(await this.storedRuns()).toEqual(model.runs.map((run) => this.shown(run)).sort(byId));
-    expect(await this.storedLedger(model)).toEqual(
+    expect(await this.storedLedger()).toEqual(
       model.ledger.map(({ run, payload, key, at }) => [this.ids.get(run), payload.text, key, at]).sort(),
     );
     expect(await this.storedDecisions()).toEqual(
@@ -116,21 +119,12 @@ export class AdmissionWorld {
     return { id: this.ids.get(run), ...row, ...{ status, count, key, at } };
   }
 
-  private async storedLedger(model: AdmissionModel) {
-    const entries: (string | number | null)[][] = [];
-    for (const run of model.runs) {
-      const id = this.ids.get(run) ?? '';
-      const wakes = await this.runs.wakesOf(id);
-      entries.push(
-        ...wakes.map(({ payload, idempotencyKey, requestedAt }) => [
-          id,
-          payload,
-          idempotencyKey,
-          requestedAt,
-        ]),
-      );
-    }
-    return entries.sort();
+  private async storedLedger() {
+    const reading = this.reveille.get(Transactions).reading();
+    const wakes = await reading.findBy(RunWakeSchema, { workspaceId: this.workspaceId });
+    return wakes
+      .map(({ runId, payload, idempotencyKey, requestedAt }) => [runId, payload, idempotencyKey, requestedAt])
+      .sort();
   }
 
   private async storedDecisions() {
@@ -150,9 +144,6 @@ export class AdmissionWorld {
     return new Map(moved.filter(([, difference]) => difference !== 0).sort());
   }
 }
-
-/** A prefix that no other sequence's keys have. */
-export const freshName = (): string => randomUUID().slice(0, 8);
 
 /** The counters that the model keeps, in its words. */
 async function countersOf(reveille: TestReveille): Promise<ReadonlyMap<string, number>> {
