@@ -4,6 +4,7 @@ import { DocumentBuilder, SwaggerModule } from '@nestjs/swagger';
 import { cleanupOpenApiDoc } from 'nestjs-zod';
 import { BATCH_BODY_LIMIT, BODY_LIMIT } from './limits.js';
 import { Readiness } from './readiness.js';
+import { SilentConnections } from './silent-connections.js';
 
 /** The HTTP server under the stand-alone service. */
 export function fastifyAdapter(): FastifyAdapter {
@@ -15,18 +16,21 @@ export function fastifyAdapter(): FastifyAdapter {
 }
 
 /**
- * Lets a stopping server end: a connection that is answered from now on is not kept for a next request, which would keep
- * the server waiting for its callers.
+ * Lets a stopping server end. A connection that is answered while the server drains is not kept for a next request, and
+ * one on which no request has begun is cut: the server would wait for either as long as its caller likes.
  */
 export function endConnectionsWhenDraining(app: NestFastifyApplication): void {
   const readiness = app.get(Readiness, { strict: false });
-  app
-    .getHttpAdapter()
-    .getInstance()
-    .addHook('onSend', (_request, reply, _payload, done) => {
-      if (readiness.draining) reply.header('connection', 'close');
-      done();
-    });
+  const instance = app.getHttpAdapter().getInstance();
+  const silent = new SilentConnections(instance.server);
+  instance.addHook('onSend', (_request, reply, _payload, done) => {
+    if (readiness.draining) reply.header('connection', 'close');
+    done();
+  });
+  instance.addHook('preClose', (done) => {
+    silent.cut();
+    done();
+  });
 }
 
 /** Serves the API's description at `/openapi.json`, and a page to read it at `/docs`. */

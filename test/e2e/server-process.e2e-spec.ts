@@ -1,4 +1,6 @@
+import { once } from 'node:events';
 import { readFile, stat } from 'node:fs/promises';
+import { connect } from 'node:net';
 import { join } from 'node:path';
 import { type DatabaseName, type TestDatabase, freshDatabase, onEachDatabase } from '../support/databases.js';
 import { ADMIN_TOKEN } from '../support/reveille.js';
@@ -35,6 +37,18 @@ describe('the server as a process', () => {
     const { code, errorOutput } = await server.exit;
     expect(code).toBe(78);
     for (const name of ['PORT', 'DATABASE_URL', 'ADMIN_TOKEN', 'WORKER']) expect(errorOutput).toContain(name);
+  });
+});
+
+describe('a connection on which nobody asks anything', () => {
+  it('does not keep the server from stopping', async () => {
+    const server = await start();
+    const { hostname, port } = new URL(await server.url());
+    const socket = connect(Number(port), hostname);
+    await once(socket, 'connect');
+    server.kill('SIGTERM');
+    await once(socket, 'close');
+    expect((await server.exit).code).toBe(0);
   });
 });
 
