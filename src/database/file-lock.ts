@@ -25,7 +25,8 @@ export async function lockFile(file: string): Promise<() => Promise<void>> {
     await execute(database, 'PRAGMA journal_mode = DELETE; BEGIN EXCLUSIVE');
   } catch (error) {
     await close(database);
-    throw new DatabaseInUseError(file, { cause: error });
+    const isHeld = (error as { code?: string }).code === 'SQLITE_BUSY';
+    throw isHeld ? new DatabaseInUseError(file, { cause: error }) : error;
   }
   return () => close(database);
 }

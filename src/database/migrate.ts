@@ -1,4 +1,4 @@
-import type { DataSource } from 'typeorm';
+import { type DataSource, MigrationExecutor, type QueryRunner } from 'typeorm';
 
 /** Any number, the same in every Reveille: it names the lock under which schemas are changed. */
 const MIGRATION_LOCK = 7_238_911;
@@ -15,14 +15,27 @@ export async function migrate(dataSource: DataSource): Promise<void> {
     await dataSource.runMigrations({ transaction: 'each' });
     return;
   }
-  const keeper = dataSource.createQueryRunner();
+  const runner = dataSource.createQueryRunner();
   try {
-    await keeper.query(PATIENCE);
-    await keeper.query('SELECT pg_advisory_lock($1)', [MIGRATION_LOCK]);
-    await dataSource.runMigrations({ transaction: 'each' });
+    await runner.query(PATIENCE);
+    await runner.query('SELECT pg_advisory_lock($1)', [MIGRATION_LOCK]);
+    // On this very connection: one of the pool's others has not been told to be patient.
+    const executor = new MigrationExecutor(dataSource, runner);
+    executor.transaction = 'each';
+    await executor.executePendingMigrations();
   } finally {
-    await keeper.query('SELECT pg_advisory_unlock($1)', [MIGRATION_LOCK]);
-    await keeper.query('RESET lock_timeout; RESET statement_timeout');
-    await keeper.release();
+    await giveBack(runner);
+  }
+}
+
+/** Where the connection is gone, the lock and the settings are gone with it, and the first error says why. */
+async function giveBack(runner: QueryRunner): Promise<void> {
+  try {
+    await runner.query('SELECT pg_advisory_unlock($1)', [MIGRATION_LOCK]);
+    await runner.query('RESET lock_timeout; RESET statement_timeout');
+  } catch {
+    // As said above.
+  } finally {
+    await runner.release();
   }
 }

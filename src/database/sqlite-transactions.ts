@@ -54,12 +54,16 @@ export class SqliteTransactions extends Transactions {
     }
   }
 
-  /** A BEGIN that is refused leaves TypeORM believing in a transaction that does not exist. */
+  /**
+   * A BEGIN that is refused leaves TypeORM believing in a transaction that does not exist. Should one still be open that
+   * could not be ended, it is ended now: nobody has been told that it was committed.
+   */
   private async begin(): Promise<void> {
     try {
       await this.runner.startTransaction();
     } catch (error) {
       this.forgetTransaction();
+      await this.runner.query('ROLLBACK').catch(() => undefined);
       throw error;
     }
   }

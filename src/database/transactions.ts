@@ -20,7 +20,7 @@ export class StrayStatementError extends Error {
  * The only way to write.
  *
  * `run` opens a transaction, or joins the one that is already open around it; whatever is awaited inside reads and
- * writes through that transaction. Outside, only reading is possible. The open transaction travels with the
+ * writes through that transaction. Outside, repositories can only get a manager to read with. The open transaction travels with the
  * asynchronous context, so that no caller has to pass it on and no statement can slip into a stranger's.
  */
 export abstract class Transactions {
@@ -30,7 +30,7 @@ export abstract class Transactions {
   /** Runs `work` in a transaction of its own: committed when it resolves, rolled back when it throws. */
   protected abstract transact<T>(work: (manager: EntityManager) => Promise<T>): Promise<T>;
 
-  /** A manager that sees what is committed and can change nothing. */
+  /** A manager that sees what is committed. It is for reading: SQLite refuses anything else, PostgreSQL would not. */
   protected abstract snapshot(): EntityManager;
 
   async run<T>(work: () => Promise<T>): Promise<T> {

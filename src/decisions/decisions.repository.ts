@@ -16,7 +16,8 @@ export interface DecisionFilter {
 
 /** Where a page of decisions goes on, newest first. */
 export interface DecisionCursor {
-  readonly firstAt: number;
+  /** When it began. */
+  readonly instant: number;
   readonly id: string;
 }
 
@@ -53,7 +54,10 @@ export class DecisionsRepository {
   }
 
   /** Counts one more wake in a row, which from now on tells of the latest. */
-  async addTo(id: string, latest: Pick<StoredDecision, 'lastAt' | 'runId' | 'allowance'>): Promise<void> {
+  async addTo(
+    id: string,
+    latest: Pick<StoredDecision, 'lastAt' | 'gate' | 'actorType' | 'actorId' | 'runId' | 'allowance'>,
+  ): Promise<void> {
     await this.transactions
       .writing()
       .createQueryBuilder()
@@ -82,7 +86,7 @@ export class DecisionsRepository {
     if (to !== undefined) query.andWhere('decision.firstAt <= :to', { to });
     if (after !== null) {
       query.andWhere('(decision.firstAt < :at OR (decision.firstAt = :at AND decision.id < :id))', {
-        at: after.firstAt,
+        at: after.instant,
         id: after.id,
       });
     }

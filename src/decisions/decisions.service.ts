@@ -45,8 +45,8 @@ export class DecisionsService {
         });
         return 1;
       }
-      const { runId, allowance } = decision;
-      await this.repository.addTo(equal.id, { lastAt: now, runId, allowance });
+      const { gate, actorType, actorId, runId, allowance } = decision;
+      await this.repository.addTo(equal.id, { lastAt: now, gate, actorType, actorId, runId, allowance });
       return equal.count + 1;
     });
   }

@@ -4,7 +4,7 @@ import type { StoredDecision } from '../decisions/decision.schema.js';
 import { DecisionsService } from '../decisions/decisions.service.js';
 import { Caller } from './auth/caller.decorator.js';
 import { Rights } from './auth/rights.decorator.js';
-import { pageOf } from './paging.js';
+import { instantPlaceIn, pageOf } from './paging.js';
 import { ListDecisionsDto } from './schemas/wake.dto.js';
 import { viewStoredDecision } from './views.js';
 
@@ -20,13 +20,8 @@ export class DecisionsController {
     const scope = caller.workspaceId === null ? {} : { workspaceId: caller.workspaceId };
     return pageOf(
       { limit, cursor },
-      (after, count) => this.decisions.list({ ...filter, ...own, ...scope }, placeIn(after), count),
+      (after, count) => this.decisions.list({ ...filter, ...own, ...scope }, instantPlaceIn(after), count),
       { placeOf: ({ firstAt, id }: StoredDecision) => [String(firstAt), id], view: viewStoredDecision },
     );
   }
-}
-
-function placeIn(after: readonly string[] | null) {
-  const [firstAt, id] = after ?? [];
-  return firstAt === undefined || id === undefined ? null : { firstAt: Number(firstAt), id };
 }

@@ -2,7 +2,6 @@ import { Module } from '@nestjs/common';
 import { APP_FILTER, APP_GUARD, APP_PIPE } from '@nestjs/core';
 import { TerminusModule } from '@nestjs/terminus';
 import { PrometheusModule } from '@willsoto/nestjs-prometheus';
-import { ZodValidationPipe } from 'nestjs-zod';
 import { AgentsModule } from '../agents/agents.module.js';
 import { AuthModule } from '../auth/auth.module.js';
 import { MetricsModule } from '../metrics/metrics.module.js';
@@ -17,6 +16,7 @@ import { AuthGuard } from './auth/auth.guard.js';
 import { ClaimsController } from './claims.controller.js';
 import { DecisionsController } from './decisions.controller.js';
 import { HealthController } from './health.controller.js';
+import { InputPipe } from './input.pipe.js';
 import { MetricsController } from './metrics.controller.js';
 import { ProblemFilter } from './problem.filter.js';
 import { Problems } from './problems.js';
@@ -63,7 +63,7 @@ import { WorkspacesController } from './workspaces.controller.js';
     Readiness,
     Problems,
     WakeRequests,
-    { provide: APP_PIPE, useClass: ZodValidationPipe },
+    { provide: APP_PIPE, useClass: InputPipe },
     { provide: APP_GUARD, useClass: AuthGuard },
     { provide: APP_FILTER, useClass: ProblemFilter },
   ],

@@ -1,6 +1,15 @@
 import { z } from 'zod';
 import { ValidationError } from '../errors/reveille-error.js';
 
+/** A place in a list that is sorted by an instant, then an id. */
+const instantPlace = z.tuple([
+  z
+    .string()
+    .regex(/^-?\d{1,15}$/)
+    .transform(Number),
+  z.string(),
+]);
+
 /** A page of a list; `nextCursor` is null on the last. */
 export interface Page<T> {
   readonly items: readonly T[];
@@ -46,4 +55,17 @@ function decode(cursor: string): readonly string[] {
   } catch {
     throw new ValidationError('The cursor is none of ours.');
   }
+}
+
+/**
+ * The instant and the id at which a page goes on.
+ *
+ * @throws ValidationError when the cursor is of another list.
+ */
+export function instantPlaceIn(after: readonly string[] | null): { instant: number; id: string } | null {
+  if (after === null) return null;
+  const place = instantPlace.safeParse(after);
+  if (!place.success) throw new ValidationError('The cursor is none of this list.');
+  const [instant, id] = place.data;
+  return { instant, id };
 }

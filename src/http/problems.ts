@@ -1,9 +1,9 @@
 import { HttpException, Injectable, Logger } from '@nestjs/common';
 import { ZodValidationException } from 'nestjs-zod';
 import { ZodError } from 'zod';
-import { causesOf } from '../database/causes.js';
 import { Dialect } from '../database/dialect.js';
-import { type ErrorCode, ReveilleError } from '../errors/reveille-error.js';
+import { knownErrorIn } from '../errors/known-error.js';
+import type { ErrorCode } from '../errors/reveille-error.js';
 import { type Problem, problem } from './problem.js';
 
 /** The codes of what the framework itself refuses, by status. */
@@ -25,7 +25,7 @@ export class Problems {
   constructor(private readonly dialect: Dialect) {}
 
   of(error: unknown): Problem {
-    const known = causesOf(error).find((cause) => cause instanceof ReveilleError);
+    const known = knownErrorIn(error);
     if (known !== undefined) return problem(known.code, known.message);
     if (error instanceof ZodError) return invalid(error);
     if (error instanceof ZodValidationException) return this.of(error.getZodError());

@@ -7,7 +7,7 @@ import { RunsService } from '../runs/runs.service.js';
 import { Caller } from './auth/caller.decorator.js';
 import { Rights } from './auth/rights.decorator.js';
 import { visible } from './auth/visibility.js';
-import { pageOf } from './paging.js';
+import { instantPlaceIn, pageOf } from './paging.js';
 import { CancelDto, ListRunsDto } from './schemas/run.dto.js';
 
 @Controller('v1/runs')
@@ -22,7 +22,7 @@ export class RunsController {
     const scope = caller.workspaceId === null ? {} : { workspaceId: caller.workspaceId };
     return pageOf(
       { limit, cursor },
-      (after, count) => this.runs.list({ ...filter, ...own, ...scope }, placeIn(after), count),
+      (after, count) => this.runs.list({ ...filter, ...own, ...scope }, instantPlaceIn(after), count),
       { placeOf: (run: Run) => [String(run.requestedAt), run.id], view: viewRun },
     );
   }
@@ -34,8 +34,7 @@ export class RunsController {
     if (caller.kind === 'agent' && run.agentProfileId !== caller.agentProfileId) {
       throw new ForbiddenError('An agent sees only its own runs.');
     }
-    const merged = await this.runs.wakesOf(id);
-    return { ...viewRun(run), wakes: (merged.length > 0 ? merged : [run]).map(viewWake) };
+    return { ...viewRun(run), wakes: (await this.runs.wakesOf(run)).map(viewWake) };
   }
 
   @Post(':id/cancel')
@@ -45,9 +44,4 @@ export class RunsController {
     visible(caller, await this.runs.get(id), 'run');
     return viewRun(await this.runs.cancel(id, reason));
   }
-}
-
-function placeIn(after: readonly string[] | null) {
-  const [requestedAt, id] = after ?? [];
-  return requestedAt === undefined || id === undefined ? null : { requestedAt: Number(requestedAt), id };
 }

@@ -22,11 +22,11 @@ export class Handover {
   async from(before: Task, after: Task): Promise<string | null> {
     const previous = before.assigneeAgentProfileId;
     if (previous === null || previous === after.assigneeAgentProfileId) return null;
-    const session = await this.sessions.find({ taskId: before.id, agentProfileId: previous });
-    if (session === null || isTerminal(session.state)) return null;
-    await this.interrupts.interrupt(session.id);
+    const pair = { taskId: before.id, agentProfileId: previous };
+    const session = await this.sessions.find(pair);
+    await this.interrupts.interrupt(pair);
     await this.retireUnlessSeated(previous, after);
-    return session.id;
+    return session === null || isTerminal(session.state) ? null : session.id;
   }
 
   /** Ends the agent's conversation about the task, unless it still takes part in another role. */

@@ -3,13 +3,13 @@ import type { Agent } from '../agents/agent.schema.js';
 import { Clock } from '../clock/clock.js';
 import { Transactions } from '../database/transactions.js';
 import { TaskRecords } from '../tasks/task-records.js';
-import { type Claim, type ClaimedWake, type ClaimRequest, WAKES_LIMIT } from './claim.js';
+import { type Claim, type ClaimRequest } from './claim.js';
 import { ClaimPicker } from './claim-picker.js';
 import { ClaimTokens, proofOf } from './claim-tokens.js';
 import { ClaimsRepository } from './claims.repository.js';
 import type { Run } from './run.schema.js';
 import { RunNews } from './run-news.js';
-import { RunsRepository } from './runs.repository.js';
+import { RunWakes } from './run-wakes.js';
 
 /** Hands out runs, each with a lease and the tokens that live as long as it does. */
 @Injectable()
@@ -18,7 +18,7 @@ export class ClaimIssuer {
     private readonly transactions: Transactions,
     private readonly picker: ClaimPicker,
     private readonly claims: ClaimsRepository,
-    private readonly runs: RunsRepository,
+    private readonly wakes: RunWakes,
     private readonly tasks: TaskRecords,
     private readonly tokens: ClaimTokens,
     private readonly news: RunNews,
@@ -31,6 +31,7 @@ export class ClaimIssuer {
       for (const { run, agent } of await this.picker.pick(request, request.max ?? 1)) {
         claims.push(await this.issue(run, agent, request));
       }
+      await this.startTasks(claims);
       return claims;
     });
   }
@@ -46,14 +47,14 @@ export class ClaimIssuer {
       ...proofOf({ claimToken: grant.claimToken, bearerTokenId: request.bearerTokenId }),
     } as const;
     await this.claims.change(run.id, 'queued', held);
-    if (run.taskId !== null && run.taskId !== '') await this.tasks.start(run.taskId, run.workspaceId);
     await this.news.claimed(run, request.workerId, held.claimedAt);
-    return { run: { ...run, ...held }, wakes: await this.wakesOf(run), agent, ...grant };
+    return { run: { ...run, ...held }, wakes: await this.wakes.of(run), agent, ...grant };
   }
 
-  /** A run that was never merged is its own only wake. */
-  private async wakesOf(run: Run): Promise<readonly ClaimedWake[]> {
-    const merged = await this.runs.wakesOf(run.id, WAKES_LIMIT);
-    return merged.length > 0 ? merged : [run];
+  /** The first claim of a task's run means that work on it has begun. In one order, so that claims never deadlock. */
+  private async startTasks(claims: readonly Claim[]): Promise<void> {
+    const named = claims.flatMap(({ run }) => (run.taskId === null || run.taskId === '' ? [] : [run]));
+    const inOrder = named.sort((one, other) => ((one.taskId ?? '') < (other.taskId ?? '') ? -1 : 1));
+    for (const { taskId, workspaceId } of inOrder) await this.tasks.start(taskId ?? '', workspaceId);
   }
 }

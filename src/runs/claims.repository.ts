@@ -2,6 +2,7 @@ import { Injectable } from '@nestjs/common';
 import { type Agent, AgentSchema } from '../agents/agent.schema.js';
 import { Dialect } from '../database/dialect.js';
 import { Transactions } from '../database/transactions.js';
+import type { SessionPair } from '../sessions/session.errors.js';
 import { type Run, RunSchema } from './run.schema.js';
 
 /** The runs that a claimer asks for. */
@@ -68,9 +69,11 @@ export class ClaimsRepository {
     return this.dialect.forUpdateSkipLocked(query).getMany();
   }
 
-  /** The oldest due run of an agent that holds none. Asked after the agent is locked, so that it sees who claimed before. */
+  /**
+   * The oldest due run of an agent that holds none, locked. Asked after the agent is, so that it sees who claimed before.
+   */
   oldestDue(agentProfileId: string, now: number): Promise<Run | null> {
-    return this.transactions
+    const query = this.transactions
       .writing()
       .createQueryBuilder(RunSchema, 'run')
       .where(`run.agentProfileId = :agentProfileId AND ${DUE}`, { agentProfileId, now })
@@ -79,8 +82,8 @@ export class ClaimsRepository {
       )
       .orderBy('run.requestedAt')
       .addOrderBy('run.id')
-      .limit(1)
-      .getOne();
+      .limit(1);
+    return this.dialect.forUpdate(query).getOne();
   }
 
   /** Changes a run that is still in the expected status, and answers whether it was. */
@@ -102,6 +105,15 @@ export class ClaimsRepository {
     return result.affected === 1;
   }
 
+  /** Finds the run and keeps everybody else from changing it until the transaction ends. */
+  lock(id: string): Promise<Run | null> {
+    const query = this.transactions
+      .writing()
+      .createQueryBuilder(RunSchema, 'run')
+      .where('run.id = :id', { id });
+    return this.dialect.forUpdate(query).getOne();
+  }
+
   /** The runs whose holder has not been heard of in time. */
   overdue(now: number, limit: number): Promise<Run[]> {
     return this.transactions
@@ -112,9 +124,9 @@ export class ClaimsRepository {
       .getMany();
   }
 
-  /** The run at work in a session, if any. */
-  claimedInSession(sessionId: string): Promise<Run | null> {
-    return this.transactions.reading().findOneBy(RunSchema, { sessionId, status: 'claimed' });
+  /** The run about the task that the agent holds, if any. */
+  claimedOf({ taskId, agentProfileId }: SessionPair): Promise<Run | null> {
+    return this.transactions.reading().findOneBy(RunSchema, { taskId, agentProfileId, status: 'claimed' });
   }
 
   /** Those of the agents that are at work. */

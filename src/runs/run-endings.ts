@@ -1,10 +1,12 @@
 import { Injectable } from '@nestjs/common';
 import { Clock } from '../clock/clock.js';
+import { storable } from '../database/storable.js';
 import { Transactions } from '../database/transactions.js';
 import { SessionsService } from '../sessions/sessions.service.js';
 import type { ClaimReport } from './claim.js';
-import { ClaimTokens, proofOf } from './claim-tokens.js';
+import { ClaimTokens, holds, proofOf } from './claim-tokens.js';
 import { ClaimsRepository, UNHELD } from './claims.repository.js';
+import { lockedRun } from './locked-run.js';
 import { ClaimLostError, IllegalTransitionError } from './run.errors.js';
 import type { Run } from './run.schema.js';
 import { RunNews } from './run-news.js';
@@ -15,6 +17,9 @@ export interface TurnResult {
   /** The conversation's token, with which the next turn goes on. */
   readonly acpSessionId?: string | undefined;
 }
+
+/** The fields of a run that waits for its next start: the conversation is opened anew then. */
+const WAITING = { status: 'queued', claimedAt: null, sessionId: null } as const satisfies Partial<Run>;
 
 /** How a turn can end, and what ends with it: the claim, the agent's token, the session's turn. */
 @Injectable()
@@ -28,86 +33,107 @@ export class RunEndings {
     private readonly clock: Clock,
   ) {}
 
-  /** @throws ClaimLostError */
-  finish(run: Run, report: ClaimReport, { outputSummary, acpSessionId }: TurnResult): Promise<Run> {
-    const changes = {
-      status: 'finished',
-      finishedAt: this.clock.now(),
-      outputSummary: outputSummary ?? null,
-    } as const;
-    return this.end(run, report, changes, acpSessionId);
+  /** @throws NotFoundError, ClaimLostError */
+  finish(id: string, report: ClaimReport, { outputSummary, acpSessionId }: TurnResult): Promise<Run> {
+    const summary = outputSummary === undefined ? null : storable(outputSummary);
+    const changes = { status: 'finished', finishedAt: this.clock.now(), outputSummary: summary } as const;
+    return this.end(id, report, () => changes, acpSessionId);
   }
 
-  /** @throws ClaimLostError */
-  fail(run: Run, report: ClaimReport, errorMessage: string): Promise<Run> {
-    return this.end(run, report, { status: 'failed', finishedAt: this.clock.now(), errorMessage });
+  /** @throws NotFoundError, ClaimLostError */
+  fail(id: string, report: ClaimReport, error: string): Promise<Run> {
+    const changes = {
+      status: 'failed',
+      finishedAt: this.clock.now(),
+      errorMessage: storable(error),
+    } as const;
+    return this.end(id, report, () => changes);
   }
 
   /**
    * Puts the run back as if it had not been started.
    *
-   * @throws ClaimLostError
+   * @throws NotFoundError, ClaimLostError
    */
-  release(run: Run, report: ClaimReport): Promise<Run> {
-    return this.end(run, report, {
-      status: 'queued',
-      claimedAt: null,
-      attempt: Math.max(0, run.attempt - 1),
-    });
+  release(id: string, report: ClaimReport): Promise<Run> {
+    return this.end(id, report, ({ attempt }) => ({ ...WAITING, attempt: Math.max(0, attempt - 1) }));
   }
 
   /**
    * Cancels a run. One that is held shows it at once, but its agent counts as busy until the worker has let go: two
    * processes never share one conversation.
    *
-   * @throws IllegalTransitionError for a run that has ended.
+   * @throws NotFoundError, or IllegalTransitionError for a run that has ended.
    */
-  cancel(run: Run, reason: string): Promise<Run> {
+  cancel(id: string, reason: string): Promise<Run> {
     return this.transactions.run(async () => {
-      const changes = { status: 'cancelled', cancelReason: reason, finishedAt: this.clock.now() } as const;
-      const isOpen = run.status === 'queued' || run.status === 'claimed';
-      if (!isOpen || !(await this.claims.change(run.id, run.status, changes))) {
+      const run = await lockedRun(this.claims, id);
+      if (run.status !== 'queued' && run.status !== 'claimed') {
         throw new IllegalTransitionError('The run has ended already.');
       }
-      await this.tokens.revoke(run.id);
+      const changes = { status: 'cancelled', cancelReason: reason, finishedAt: this.clock.now() } as const;
+      await this.claims.change(id, run.status, changes);
+      await this.tokens.revoke(id);
       await this.news.ended(run, 'cancelled', { reason });
       this.news.changedUnderItsHolder(run);
       return { ...run, ...changes };
     });
   }
 
-  /** Takes back a run whose holder was not heard of in time, unless somebody has done so already. */
-  takeBack(run: Run, changes: Partial<Run>): Promise<boolean> {
+  /** Cancels a claimed run whose turn must not begin, in the open transaction; its holder has nothing to let go of. */
+  async abandon(run: Run, reason: string): Promise<void> {
+    const changes = {
+      status: 'cancelled',
+      cancelReason: reason,
+      finishedAt: this.clock.now(),
+      ...UNHELD,
+    } as const;
+    await this.claims.change(run.id, 'claimed', changes);
+    await this.letGo(run);
+    await this.news.ended(run, 'cancelled', { reason });
+  }
+
+  /**
+   * Takes a run back whose lease had ended by the given instant: it waits for its next start, or has failed when it was
+   * lost too often. One that was heard of or taken back meanwhile stays as it is.
+   */
+  takeBack(id: string, endedBy: number, lostLimit: number): Promise<void> {
     return this.transactions.run(async () => {
-      const { claimTokenHash, claimedByTokenId } = run;
-      if (claimTokenHash === null || claimedByTokenId === null) return false;
-      const proof = { claimTokenHash, claimedByTokenId };
-      if (!(await this.claims.changeHeld(run.id, proof, run.status, { ...changes, ...UNHELD }))) return false;
+      const run = await this.claims.lock(id);
+      if (run?.claimTokenHash == null || run.leaseExpiresAt === null || run.leaseExpiresAt >= endedBy) return;
+      const changes = this.afterLoss(run, lostLimit);
+      await this.claims.change(id, run.status, { ...changes, ...UNHELD });
       await this.letGo(run);
-      if (changes.status === 'failed') await this.news.ended(run, 'failed');
-      return true;
+      if (changes.status === 'failed') await this.news.ended(run, 'failed', { reason: 'worker_lost' });
     });
   }
 
+  private afterLoss(run: Run, lostLimit: number): Partial<Run> {
+    if (run.status !== 'claimed') return {};
+    if (run.attempt < lostLimit) return WAITING;
+    return { status: 'failed', errorMessage: 'worker_lost', finishedAt: this.clock.now() };
+  }
+
   private async end(
-    run: Run,
+    id: string,
     report: ClaimReport,
-    changes: Partial<Run>,
+    changesTo: (run: Run) => Partial<Run>,
     acpSessionId?: string,
   ): Promise<Run> {
-    const proof = proofOf(report);
     const ended = await this.transactions.run(async () => {
-      if (await this.claims.changeHeld(run.id, proof, 'claimed', { ...changes, ...UNHELD })) {
-        await this.letGo(run, acpSessionId);
-        if (changes.status === 'finished' || changes.status === 'failed')
-          await this.news.ended(run, changes.status);
-        return true;
-      }
+      const run = await lockedRun(this.claims, id);
+      if (!holds(proofOf(report), run)) return null;
+      const isClaimed = run.status === 'claimed';
       // A late report on a cancelled run is its acknowledgement: the agent is free again, the report changes nothing.
-      if (await this.claims.changeHeld(run.id, proof, 'cancelled', UNHELD)) await this.letGo(run);
-      return false;
+      const changes = { ...(isClaimed ? changesTo(run) : {}), ...UNHELD };
+      await this.claims.change(id, run.status, changes);
+      await this.letGo(run, acpSessionId);
+      if (!isClaimed) return null;
+      if (changes.status === 'finished' || changes.status === 'failed')
+        await this.news.ended(run, changes.status);
+      return { ...run, ...changes };
     });
-    if (ended) return { ...run, ...changes, ...UNHELD };
+    if (ended !== null) return ended;
     this.news.reportRefused();
     throw new ClaimLostError();
   }

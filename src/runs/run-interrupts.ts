@@ -1,9 +1,12 @@
+import { AsyncResource } from 'node:async_hooks';
 import { EventEmitter } from 'node:events';
 import { Injectable } from '@nestjs/common';
 import { Clock } from '../clock/clock.js';
 import { Transactions } from '../database/transactions.js';
 import { EventLog } from '../events/event-log.js';
+import type { SessionPair } from '../sessions/session.errors.js';
 import { ClaimsRepository } from './claims.repository.js';
+import { subjectOf } from './run-subject.js';
 
 /** Asks running turns to stop. Their workers hear of it at the next heartbeat, those in this process at once. */
 @Injectable()
@@ -17,18 +20,16 @@ export class RunInterrupts {
     private readonly clock: Clock,
   ) {}
 
-  /** Interrupts the turn that is running in a session; does nothing when there is none. */
-  async interrupt(sessionId: string): Promise<void> {
+  /** Interrupts what the agent is doing about the task; does nothing when it holds no run of it. */
+  async interrupt(pair: SessionPair): Promise<void> {
     await this.transactions.run(async () => {
-      const run = await this.claims.claimedInSession(sessionId);
+      const run = await this.claims.claimedOf(pair);
       if (run === null) return;
       if (!(await this.claims.change(run.id, 'claimed', { interruptRequestedAt: this.clock.now() }))) return;
-      const { id: runId, agentProfileId, workspaceId } = run;
-      const task = run.taskId === null ? {} : { taskId: run.taskId };
-      const subject = { sessionId, runId, agentProfileId, ...task };
-      await this.events.append({ type: 'session.interrupt_requested', workspaceId, subject });
+      const { id, workspaceId } = run;
+      await this.events.append({ type: 'session.interrupt_requested', workspaceId, subject: subjectOf(run) });
       this.transactions.afterCommit(() => {
-        this.hurry(runId);
+        this.hurry(id);
       });
     });
   }
@@ -40,9 +41,11 @@ export class RunInterrupts {
 
   /** Calls `listener` when the run's holder should ask how it stands, until the answered function is called. */
   listen(runId: string, listener: () => void): () => void {
-    this.emitter.on(runId, listener);
+    // In the listener's own context: what it does is no part of the request that asked for the interrupt.
+    const bound = AsyncResource.bind(listener);
+    this.emitter.on(runId, bound);
     return () => {
-      this.emitter.off(runId, listener);
+      this.emitter.off(runId, bound);
     };
   }
 }

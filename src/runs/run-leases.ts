@@ -7,6 +7,7 @@ import { ClaimTokens, holds, proofOf } from './claim-tokens.js';
 import { ClaimsRepository } from './claims.repository.js';
 import { ClaimLostError } from './run.errors.js';
 import type { Run } from './run.schema.js';
+import { lockedRun } from './locked-run.js';
 import { RunNews } from './run-news.js';
 
 /** Keeps claimed runs with their holders, and tells those when to stop. */
@@ -21,23 +22,26 @@ export class RunLeases {
     private readonly news: RunNews,
   ) {}
 
-  /** @throws ClaimLostError when the claim does not hold the run. */
-  heartbeat(run: Run, report: ClaimReport, leaseSeconds?: number): Promise<Heartbeat> {
-    return this.transactions.run(async () => {
-      const proof = proofOf(report);
-      const leaseExpiresAt = await this.tokens.leaseEnd(leaseSeconds);
-      if (await this.claims.changeHeld(run.id, proof, 'claimed', { leaseExpiresAt })) {
-        await this.tokens.extend(run.id, leaseExpiresAt);
-        const stopReason = await this.stopReason(run);
-        return { leaseExpiresAt, stop: stopReason !== null, stopReason };
-      }
+  /** @throws NotFoundError, or ClaimLostError when the claim does not hold the run. */
+  async heartbeat(id: string, report: ClaimReport, leaseSeconds?: number): Promise<Heartbeat> {
+    const heartbeat = await this.transactions.run(async () => {
+      const run = await lockedRun(this.claims, id);
+      if (!holds(proofOf(report), run)) return null;
+      if (run.status === 'claimed') return this.extend(run, leaseSeconds);
       // Cancelled under its holder's hands: the lease is not extended, and ends with the holder's silence.
-      if (run.status === 'cancelled' && holds(proof, run)) {
-        return { leaseExpiresAt: run.leaseExpiresAt ?? leaseExpiresAt, stop: true, stopReason: 'cancelled' };
-      }
-      this.news.reportRefused();
-      throw new ClaimLostError();
+      return { leaseExpiresAt: run.leaseExpiresAt ?? 0, stop: true, stopReason: 'cancelled' as const };
     });
+    if (heartbeat !== null) return heartbeat;
+    this.news.reportRefused();
+    throw new ClaimLostError();
+  }
+
+  private async extend(run: Run, leaseSeconds?: number): Promise<Heartbeat> {
+    const leaseExpiresAt = await this.tokens.leaseEnd(leaseSeconds);
+    await this.claims.change(run.id, 'claimed', { leaseExpiresAt });
+    await this.tokens.extend(run.id, leaseExpiresAt);
+    const stopReason = await this.stopReason(run);
+    return { leaseExpiresAt, stop: stopReason !== null, stopReason };
   }
 
   /** The kill switch, an agent's status and an interrupt are asked for anew at every heartbeat. */

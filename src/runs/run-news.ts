@@ -3,6 +3,7 @@ import { Transactions } from '../database/transactions.js';
 import { EventLog } from '../events/event-log.js';
 import type { Run } from './run.schema.js';
 import { RunInterrupts } from './run-interrupts.js';
+import { subjectOf } from './run-subject.js';
 import { RunSignal } from './run-signal.js';
 import { RunTelemetry } from './run-telemetry.js';
 
@@ -58,8 +59,6 @@ export class RunNews {
     run: Run,
     data: Record<string, string>,
   ) {
-    const task = run.taskId === null || run.taskId === '' ? {} : { taskId: run.taskId };
-    const subject = { runId: run.id, agentProfileId: run.agentProfileId, ...task };
-    return this.events.append({ type, workspaceId: run.workspaceId, subject, data });
+    return this.events.append({ type, workspaceId: run.workspaceId, subject: subjectOf(run), data });
   }
 }

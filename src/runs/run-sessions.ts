@@ -1,11 +1,16 @@
 import { Injectable } from '@nestjs/common';
 import { Transactions } from '../database/transactions.js';
+import type { Session } from '../sessions/session.schema.js';
+import { isTerminal } from '../sessions/session-state.js';
 import { type EnsuredSession, SessionsService } from '../sessions/sessions.service.js';
+import { holdsSeat } from '../tasks/task-seats.js';
 import type { Task } from '../tasks/task.schema.js';
 import { TasksRepository } from '../tasks/tasks.repository.js';
 import type { ClaimReport } from './claim.js';
 import { holds, proofOf } from './claim-tokens.js';
 import { ClaimsRepository } from './claims.repository.js';
+import { lockedRun } from './locked-run.js';
+import { RunEndings } from './run-endings.js';
 import { ClaimLostError } from './run.errors.js';
 import type { Run } from './run.schema.js';
 
@@ -17,6 +22,7 @@ export class RunSessions {
     private readonly claims: ClaimsRepository,
     private readonly tasks: TasksRepository,
     private readonly sessions: SessionsService,
+    private readonly endings: RunEndings,
   ) {}
 
   /**
@@ -25,18 +31,48 @@ export class RunSessions {
    * @throws ClaimLostError when the claim does not hold the run, or stops holding it meanwhile.
    */
   async open(run: Run, report: ClaimReport, executionProfileId: string): Promise<EnsuredSession | null> {
-    const proof = proofOf(report);
-    if (run.status !== 'claimed' || !holds(proof, run)) throw new ClaimLostError();
+    if (run.status !== 'claimed' || !holds(proofOf(report), run)) throw new ClaimLostError();
     const task = await this.taskOf(run);
     if (task === null) return null;
+    const opened = await this.opened(run);
+    if (opened !== null) return { session: opened, created: false };
     const pair = { taskId: task.id, agentProfileId: run.agentProfileId };
     const { session, created } = await this.sessions.ensureForTurn({ ...pair, executionProfileId });
-    const sessionId = session.id;
-    const kept = await this.transactions.run(() =>
-      this.claims.changeHeld(run.id, proof, 'claimed', { sessionId }),
-    );
-    if (!kept) throw new ClaimLostError();
-    return { session: await this.sessions.beginTurn(session), created };
+    return { session: await this.begin(run, report, session), created };
+  }
+
+  /** The session that this claim has opened before, asked for again. */
+  private async opened({ sessionId }: Run): Promise<Session | null> {
+    if (sessionId === null) return null;
+    const session = await this.sessions.get(sessionId);
+    return isTerminal(session.state) ? null : session;
+  }
+
+  /**
+   * The turn begins, unless the agent has lost its seat since the claim: then whoever took it could interrupt no session,
+   * because there was none, and the conversation that was opened for nothing ends here. The task is locked first, as by
+   * whoever hands it over, so that one of the two sees the other.
+   */
+  private async begin(run: Run, report: ClaimReport, session: Session): Promise<Session> {
+    const begun = await this.transactions.run(async () => {
+      const task = await this.tasks.lock(session.taskId);
+      const current = await lockedRun(this.claims, run.id);
+      const isHeld = current.status === 'claimed' && holds(proofOf(report), current);
+      if (isHeld && current.interruptRequestedAt === null) {
+        await this.claims.change(run.id, 'claimed', { sessionId: session.id });
+        return this.sessions.beginTurn(session);
+      }
+      if (isHeld) await this.endings.abandon(current, 'interrupted');
+      await this.retireUnlessSeated(run.agentProfileId, task);
+      return null;
+    });
+    if (begun === null) throw new ClaimLostError();
+    return begun;
+  }
+
+  private async retireUnlessSeated(agentProfileId: string, task: Task | null): Promise<void> {
+    if (task === null || holdsSeat(agentProfileId, task, await this.tasks.participants(task.id))) return;
+    await this.sessions.retire({ taskId: task.id, agentProfileId });
   }
 
   private async taskOf({ taskId, workspaceId }: Run): Promise<Task | null> {

@@ -1,3 +1,4 @@
+import { AsyncResource } from 'node:async_hooks';
 import { EventEmitter } from 'node:events';
 import { Injectable } from '@nestjs/common';
 
@@ -12,9 +13,11 @@ export class RunSignal {
 
   /** Calls `listener` at every signal until the answered function is called. */
   listen(listener: () => void): () => void {
-    this.emitter.on('run', listener);
+    // In the listener's own context: what it does must not pass for a part of the request that sent the signal.
+    const bound = AsyncResource.bind(listener);
+    this.emitter.on('run', bound);
     return () => {
-      this.emitter.off('run', listener);
+      this.emitter.off('run', bound);
     };
   }
 }

@@ -18,6 +18,7 @@ import { RunNews } from './run-news.js';
 import { RunSessions } from './run-sessions.js';
 import { RunSignal } from './run-signal.js';
 import { RunTelemetry } from './run-telemetry.js';
+import { RunWakes } from './run-wakes.js';
 import { RunsRepository } from './runs.repository.js';
 import { RunsService } from './runs.service.js';
 import { Staleness } from './staleness.js';
@@ -46,6 +47,7 @@ import { Staleness } from './staleness.js';
     ClaimIssuer,
     RunLeases,
     RunSessions,
+    RunWakes,
     RunEndings,
     RunsService,
   ],

@@ -15,7 +15,8 @@ export interface RunFilter {
 
 /** Where a page of runs goes on, newest first. */
 export interface RunCursor {
-  readonly requestedAt: number;
+  /** When it was requested. */
+  readonly instant: number;
   readonly id: string;
 }
 
@@ -63,7 +64,7 @@ export class RunsRepository {
     }
     if (after !== null) {
       query.andWhere('(run.requestedAt < :at OR (run.requestedAt = :at AND run.id < :id))', {
-        at: after.requestedAt,
+        at: after.instant,
         id: after.id,
       });
     }
@@ -146,6 +147,11 @@ export class RunsRepository {
 
   async insertWake(wake: RunWake): Promise<void> {
     await this.transactions.writing().insert(RunWakeSchema, wake);
+  }
+
+  /** Frees a merged-away key whose run is gone. */
+  async forgetMergedKey(key: ScopedKey): Promise<void> {
+    await this.transactions.writing().delete(RunWakeSchema, { ...key });
   }
 
   /** The wakes merged in a run, oldest first, at most `limit`; none when the run answers a single wake. */

@@ -1,13 +1,20 @@
 import { Injectable } from '@nestjs/common';
 import { NotFoundError } from '../errors/reveille-error.js';
 import type { EnsuredSession } from '../sessions/sessions.service.js';
-import { type Claim, type ClaimReport, type ClaimRequest, type Heartbeat, WAKES_LIMIT } from './claim.js';
+import {
+  type Claim,
+  type ClaimReport,
+  type ClaimRequest,
+  type ClaimedWake,
+  type Heartbeat,
+} from './claim.js';
 import { ClaimIssuer } from './claim-issuer.js';
 import { ClaimsRepository } from './claims.repository.js';
 import { RunEndings, type TurnResult } from './run-endings.js';
 import { RunLeases } from './run-leases.js';
-import type { Run, RunWake } from './run.schema.js';
+import type { Run } from './run.schema.js';
 import { RunSessions } from './run-sessions.js';
+import { RunWakes } from './run-wakes.js';
 import { type RunCursor, type RunFilter, RunsRepository } from './runs.repository.js';
 
 /**
@@ -25,6 +32,7 @@ export class RunsService {
     private readonly leases: RunLeases,
     private readonly sessions: RunSessions,
     private readonly endings: RunEndings,
+    private readonly wakes: RunWakes,
   ) {}
 
   /** @throws NotFoundError */
@@ -39,9 +47,9 @@ export class RunsService {
     return this.repository.page(filter, after, limit);
   }
 
-  /** The wakes that were merged in a run, oldest first; none when it answers a single one. */
-  wakesOf(runId: string): Promise<readonly RunWake[]> {
-    return this.repository.wakesOf(runId, WAKES_LIMIT);
+  /** Every wake that the run answers, oldest first, at most 100. */
+  wakesOf(run: Run): Promise<readonly ClaimedWake[]> {
+    return this.wakes.of(run);
   }
 
   /** Those of the agents that are at work. */
@@ -54,8 +62,8 @@ export class RunsService {
   }
 
   /** Keeps the run, and says whether its turn must stop. */
-  async heartbeat(id: string, report: ClaimReport, leaseSeconds?: number): Promise<Heartbeat> {
-    return this.leases.heartbeat(await this.get(id), report, leaseSeconds);
+  heartbeat(id: string, report: ClaimReport, leaseSeconds?: number): Promise<Heartbeat> {
+    return this.leases.heartbeat(id, report, leaseSeconds);
   }
 
   /** The session of the run's turn; null for a run that is about no task of ours. */
@@ -67,20 +75,20 @@ export class RunsService {
     return this.sessions.open(await this.get(id), report, executionProfileId);
   }
 
-  async finish(id: string, report: ClaimReport, result: TurnResult): Promise<Run> {
-    return this.endings.finish(await this.get(id), report, result);
+  finish(id: string, report: ClaimReport, result: TurnResult): Promise<Run> {
+    return this.endings.finish(id, report, result);
   }
 
-  async fail(id: string, report: ClaimReport, error: string): Promise<Run> {
-    return this.endings.fail(await this.get(id), report, error);
+  fail(id: string, report: ClaimReport, error: string): Promise<Run> {
+    return this.endings.fail(id, report, error);
   }
 
-  async release(id: string, report: ClaimReport): Promise<Run> {
-    return this.endings.release(await this.get(id), report);
+  release(id: string, report: ClaimReport): Promise<Run> {
+    return this.endings.release(id, report);
   }
 
   /** @throws IllegalTransitionError for a run that has ended. */
-  async cancel(id: string, reason: string): Promise<Run> {
-    return this.endings.cancel(await this.get(id), reason);
+  cancel(id: string, reason: string): Promise<Run> {
+    return this.endings.cancel(id, reason);
   }
 }

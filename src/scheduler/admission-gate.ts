@@ -39,6 +39,9 @@ export type Verdict =
     }
   | { readonly kind: 'stop'; readonly stop: Stop };
 
+/** A wake that a gate let through without having judged it. */
+export type Degraded = Extract<Verdict, { kind: 'degraded' }>;
+
 interface Gate {
   readonly name: GateName;
   /**

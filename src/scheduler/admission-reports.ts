@@ -1,9 +1,8 @@
 import { Injectable, Logger } from '@nestjs/common';
 import { AgentsRepository } from '../agents/agents.repository.js';
-import { causesOf } from '../database/causes.js';
 import { Transactions } from '../database/transactions.js';
 import { DecisionsService, type NewDecision } from '../decisions/decisions.service.js';
-import { ReveilleError } from '../errors/reveille-error.js';
+import { knownErrorIn } from '../errors/known-error.js';
 import type { Judgement } from './admission.js';
 import { AdmissionTelemetry } from './admission-telemetry.js';
 import type { Decision } from './decision.js';
@@ -60,7 +59,7 @@ export class AdmissionReports {
    * either must not hide why it could not be decided. A wake for nobody belongs to no workspace and is not kept.
    */
   async undecided(wake: Wake, error: unknown): Promise<void> {
-    const known = causesOf(error).find((cause) => cause instanceof ReveilleError);
+    const known = knownErrorIn(error);
     try {
       const agent = await this.agents.find(wake.agentProfileId);
       if (agent === null) return;

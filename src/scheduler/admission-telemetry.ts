@@ -1,14 +1,12 @@
 import { Injectable, Logger } from '@nestjs/common';
 import { MetricsService } from '../metrics/metrics.service.js';
-import { ALLOWANCE_REASONS, type AllowanceReason, type Verdict } from './admission-gate.js';
+import { ALLOWANCE_REASONS, type AllowanceReason, type Degraded } from './admission-gate.js';
 import { ALLOWANCE_LIMIT } from './admission-limits.js';
 import type { Allowance } from './allowance.js';
 import type { Decision } from './decision.js';
 import { QUEUE_OUTCOMES, type QueueOutcome } from './queue-outcome.js';
 import type { Wake } from './wake.js';
 import { REASON_LABELS, reasonLabel } from '../runs/wake-reason.js';
-
-type Degraded = Extract<Verdict, { kind: 'degraded' }>;
 
 /** Why a wake has no key: because none could be derived, or because none is meant to be. */
 export type KeylessCause = 'unresolved' | 'by_design';

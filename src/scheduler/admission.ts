@@ -1,11 +1,9 @@
 import { Inject, Injectable } from '@nestjs/common';
-import type { AdmissionGate, Stop, Verdict } from './admission-gate.js';
+import type { AdmissionGate, Degraded, Stop, Verdict } from './admission-gate.js';
 import { ADMISSION_GATES } from './admission-order.js';
 import type { Allowance } from './allowance.js';
 import { FactReadError, type WakeFacts } from './wake-facts.js';
 import type { Wake } from './wake.js';
-
-type Degraded = Extract<Verdict, { kind: 'degraded' }>;
 
 /** What the gates together say of a wake. */
 export interface Judgement {

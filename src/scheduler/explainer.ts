@@ -1,6 +1,5 @@
 import { Inject, Injectable } from '@nestjs/common';
-import { causesOf } from '../database/causes.js';
-import { ReveilleError } from '../errors/reveille-error.js';
+import { knownErrorIn } from '../errors/known-error.js';
 import { ask } from './admission.js';
 import type { AdmissionGate, Verdict } from './admission-gate.js';
 import { ADMISSION_GATES } from './admission-order.js';
@@ -46,7 +45,7 @@ export class Explainer {
     try {
       return await this.ending(gate, wake, await ask(gate, wake, facts));
     } catch (error) {
-      const known = causesOf(error).find((cause) => cause instanceof ReveilleError);
+      const known = knownErrorIn(error);
       if (known === undefined) throw error;
       const detail = { error: known.code, message: known.message };
       return { report: { gate: gate.name, verdict: 'stop', detail }, outcome: 'none', error: known.code };

@@ -4,6 +4,7 @@ import { Transactions } from '../database/transactions.js';
 import { EventLog } from '../events/event-log.js';
 import { Ids } from '../random/ids.js';
 import { type Run, RUN_KEY_INDEX, RUN_WAKE_KEY_INDEX } from '../runs/run.schema.js';
+import { subjectOf } from '../runs/run-subject.js';
 import { RunSignal } from '../runs/run-signal.js';
 import { RunsRepository } from '../runs/runs.repository.js';
 import type { Wake } from './wake.js';
@@ -41,7 +42,7 @@ export class RunQueue {
     await this.events.append({
       type: 'run.queued',
       workspaceId,
-      subject: { runId: run.id, agentProfileId: run.agentProfileId, ...taskSubject(run) },
+      subject: subjectOf(run),
       data: { reason: run.reason, idempotencyKey: run.idempotencyKey },
     });
     this.transactions.afterCommit(() => {
@@ -60,8 +61,8 @@ export class RunQueue {
     const { payload, facts, requestedAt, idempotencyKey, keyScope } = wake;
     const merged = { payload, actorType: facts.actorType, actorId: facts.actorId };
     if (!(await this.runs.merge(into, merged))) return false;
-    // Until the first merge a run's own row is all there is to know; the payload it had is about to be forgotten.
-    if (into.coalescedCount === 1) await this.note(into, into);
+    // Until the first merge a run's own row is all there is to know; the payload it had is forgotten now, its key is not.
+    if (into.coalescedCount === 1) await this.note(into, { ...into, idempotencyKey: null });
     await this.unlessKeyTaken(wake, () =>
       this.note(into, { ...merged, requestedAt, idempotencyKey, keyScope }),
     );
@@ -78,6 +79,11 @@ export class RunQueue {
   async ledgerOwnerOfKey({ idempotencyKey, keyScope }: Wake, workspaceId: string): Promise<Run | null> {
     if (idempotencyKey === null) return null;
     return this.runs.findByMergedKey({ workspaceId, keyScope, idempotencyKey }, EVER);
+  }
+
+  /** Frees the wake's key in the ledger, where only a row whose run is gone still has it. */
+  async freeLedgerKey({ idempotencyKey, keyScope }: Wake, workspaceId: string): Promise<void> {
+    if (idempotencyKey !== null) await this.runs.forgetMergedKey({ workspaceId, keyScope, idempotencyKey });
   }
 
   private async note(
@@ -132,8 +138,4 @@ function newRun(id: string, workspaceId: string, wake: Wake): Run {
     errorMessage: null,
     cancelReason: null,
   };
-}
-
-function taskSubject({ taskId }: Run): { taskId?: string } {
-  return taskId === null || taskId === '' ? {} : { taskId };
 }

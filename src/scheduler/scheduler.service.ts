@@ -13,6 +13,9 @@ import { KeyTakenError, RunQueue } from './run-queue.js';
 import { StepwiseFacts } from './stepwise-facts.js';
 import { type Wake, type WakeRequest, wakeOf } from './wake.js';
 
+/** How often a wake is judged anew before something must be wrong with what it is judged by. */
+const ROUNDS = 10;
+
 /** What became of one wake of several: a decision, or the error that it would have raised alone. */
 export type Settled = { readonly decision: Decision } | { readonly error: unknown };
 
@@ -84,7 +87,7 @@ export class SchedulerService {
     await this.locks.take(wakeOf(request, 0));
     // Only now: a wake stamped before its turn and judged after it would not count its neighbours.
     const wake = wakeOf(request, this.clock.now());
-    for (;;) {
+    for (let round = 0; round < ROUNDS; round++) {
       const facts = this.facts.about(wake);
       const judgement = await this.admission.judge(wake, facts);
       const workspaceId = (await facts.agent())?.workspaceId;
@@ -95,6 +98,7 @@ export class SchedulerService {
       await this.reports.decided(wake, workspaceId, decision, judgement.degraded);
       return decision;
     }
+    throw new Error(`No run stayed long enough to answer a wake in ${ROUNDS} rounds.`);
   }
 
   private async carryOut(wake: Wake, workspaceId: string, judgement: Judgement): Promise<Decision | null> {
@@ -130,7 +134,9 @@ export class SchedulerService {
       return merged ? decided('coalesced', { run: into, gate }) : null;
     } catch (error) {
       if (!(error instanceof KeyTakenError)) throw error;
-      return keptBy(await this.queue.ledgerOwnerOfKey(wake, into.workspaceId));
+      const owner = await this.queue.ledgerOwnerOfKey(wake, into.workspaceId);
+      if (owner === null) await this.queue.freeLedgerKey(wake, into.workspaceId);
+      return keptBy(owner);
     }
   }
 }

@@ -1,4 +1,11 @@
+import { createHash } from 'node:crypto';
+import { storable } from '../database/storable.js';
 import { parseObject } from '../runs/run-payload.js';
+
+/** Longer than any id of ours, shorter than what an index can hold. */
+const PLAIN_LENGTH = 255;
+
+const DIGEST_PREFIX = 'sha256:';
 
 /**
  * What admission needs to know of a payload. Parsed once, at the door, and stored beside the payload, so that every
@@ -26,17 +33,19 @@ export function readPayload(payload: string): PayloadFacts {
   };
 }
 
-/** A text as both databases can store it: PostgreSQL knows neither NUL nor half a surrogate pair. */
-export function storable(text: string): string {
-  return text.toWellFormed().replaceAll('\0', '\uFFFD');
-}
-
 function readTaskId(value: unknown): string | null {
   return value === undefined || value === null ? '' : readText(value);
 }
 
-/** Two texts that cannot be stored as they are must stay two: they are kept in their escaped form. */
+/**
+ * The text by which values are compared and found. One that a column or an index cannot hold stands as its digest, so
+ * that two different values stay two.
+ */
 function readText(value: unknown): string | null {
   if (typeof value !== 'string') return null;
-  return storable(value) === value ? value : JSON.stringify(value);
+  const isPlain =
+    value.length <= PLAIN_LENGTH && storable(value) === value && !value.startsWith(DIGEST_PREFIX);
+  return isPlain
+    ? value
+    : DIGEST_PREFIX + createHash('sha256').update(Buffer.from(value, 'utf16le')).digest('hex');
 }

@@ -1,4 +1,5 @@
-import { type PayloadFacts, readPayload, storable } from './wake-payload.js';
+import { storable } from '../database/storable.js';
+import { type PayloadFacts, readPayload } from './wake-payload.js';
 
 /** A request that an agent be woken, as callers put it. */
 export interface WakeRequest {

@@ -1,6 +1,6 @@
 import { Injectable } from '@nestjs/common';
 import { Clock } from '../clock/clock.js';
-import { causesOf } from '../database/causes.js';
+import { causesOf } from '../errors/causes.js';
 import { Transactions } from '../database/transactions.js';
 import { NotFoundError, ValidationError } from '../errors/reveille-error.js';
 import { MetricsService } from '../metrics/metrics.service.js';

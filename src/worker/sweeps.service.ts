@@ -1,12 +1,10 @@
 import { Injectable, Logger, type OnApplicationBootstrap, type OnModuleDestroy } from '@nestjs/common';
-import { Clock } from '../clock/clock.js';
 import { LeaseClock } from '../database/lease-clock.js';
 import { DecisionsService } from '../decisions/decisions.service.js';
 import { Reactivity } from '../office/reactivity/reactivity.service.js';
 import { WORKER_LOST_LIMIT } from '../runs/claim.js';
 import { ClaimsRepository } from '../runs/claims.repository.js';
 import { RunEndings } from '../runs/run-endings.js';
-import type { Run } from '../runs/run.schema.js';
 
 /** How often what was left behind is looked for, in milliseconds. */
 const SWEEP_MS = 5_000;
@@ -27,7 +25,6 @@ export class Sweeps implements OnApplicationBootstrap, OnModuleDestroy {
     private readonly reactivity: Reactivity,
     private readonly decisions: DecisionsService,
     private readonly leases: LeaseClock,
-    private readonly clock: Clock,
   ) {}
 
   onApplicationBootstrap(): void {
@@ -51,15 +48,10 @@ export class Sweeps implements OnApplicationBootstrap, OnModuleDestroy {
   }
 
   private async takeBackOverdue(): Promise<void> {
-    for (const run of await this.claims.overdue(await this.leases.now(), BATCH)) {
-      await this.endings.takeBack(run, this.whatBecomesOf(run));
+    const now = await this.leases.now();
+    for (const { id } of await this.claims.overdue(now, BATCH)) {
+      await this.endings.takeBack(id, now, WORKER_LOST_LIMIT);
     }
-  }
-
-  private whatBecomesOf(run: Run): Partial<Run> {
-    if (run.status !== 'claimed') return {};
-    if (run.attempt < WORKER_LOST_LIMIT) return { status: 'queued', claimedAt: null };
-    return { status: 'failed', errorMessage: 'worker_lost', finishedAt: this.clock.now() };
   }
 
   private async attempt(what: string, work: () => Promise<void>): Promise<void> {

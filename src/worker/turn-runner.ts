@@ -1,4 +1,5 @@
 import { Inject, Injectable, Logger } from '@nestjs/common';
+import { Clock } from '../clock/clock.js';
 import { type ReveilleOptions, REVEILLE_OPTIONS } from '../config/options.js';
 import type { Claim, ClaimReport } from '../runs/claim.js';
 import { ClaimLostError } from '../runs/run.errors.js';
@@ -11,6 +12,9 @@ import { type TurnReport, type TurnStop, reportOf, turnEnvironment, turnInput } 
 /** How often a turn says that it is still at work, in milliseconds: a third of its lease, so that one may be missed. */
 const HEARTBEAT_MS = 10_000;
 
+/** How long after the last heartbeat that was heard a turn must end: before its lease does, with the grace to spare. */
+const UNHEARD_MS = 2 * HEARTBEAT_MS;
+
 /** How long a program that was asked to end may take, in milliseconds. */
 const GRACE_MS = 5_000;
 
@@ -22,12 +26,14 @@ export const IN_PROCESS = 'in-process';
 export class TurnRunner {
   private readonly logger = new Logger(TurnRunner.name);
   private readonly turns = new Set<(stop: TurnStop, graceMs: number) => void>();
+  private draining = false;
 
   constructor(
     private readonly runs: RunsService,
     private readonly interrupts: RunInterrupts,
     private readonly executor: CommandExecutor,
     private readonly address: ServerAddress,
+    private readonly clock: Clock,
     @Inject(REVEILLE_OPTIONS) private readonly options: ReveilleOptions,
   ) {}
 
@@ -44,13 +50,15 @@ export class TurnRunner {
     }
   }
 
-  /** Asks every turn to end, because the server does. */
+  /** Asks every turn to end, because the server does; one that is about to begin does not. */
   drain(): void {
+    this.draining = true;
     for (const stop of this.turns) stop('draining', this.options.drainSeconds * 1000);
   }
 
   private async turn(claim: Claim, report: ClaimReport): Promise<TurnReport> {
     const opened = await this.runs.openSession(claim.run.id, report, claim.agent.executionProfileId);
+    if (this.draining) return { kind: 'release' };
     const session = opened?.session ?? null;
     const process = this.executor.start({
       agent: claim.agent,
@@ -67,8 +75,14 @@ export class TurnRunner {
       stopped = reason;
       process.end(graceMs);
     };
+    let heardAt = this.clock.now();
     const ask = (): void => {
-      void this.askHowItStands(claim.run.id, report, stop);
+      const askedAt = this.clock.now();
+      // Another server takes the run back when this one cannot be heard: two processes must not share a conversation.
+      if (askedAt - heardAt >= UNHEARD_MS) stop('unheard');
+      void this.askHowItStands(claim.run.id, report, stop).then((isHeard) => {
+        if (isHeard) heardAt = Math.max(heardAt, askedAt);
+      });
     };
     const heartbeat = setInterval(ask, HEARTBEAT_MS);
     const overtime = setTimeout(() => {
@@ -86,18 +100,20 @@ export class TurnRunner {
     }
   }
 
+  /** Answers whether the heartbeat was heard. */
   private async askHowItStands(
     id: string,
     report: ClaimReport,
     stop: (reason: TurnStop) => void,
-  ): Promise<void> {
+  ): Promise<boolean> {
     try {
       const { stopReason } = await this.runs.heartbeat(id, report);
       if (stopReason !== null) stop(stopReason);
+      return true;
     } catch (error) {
-      // A turn without a claim must not go on; one that only missed a heartbeat has two more before its lease ends.
       if (error instanceof ClaimLostError) stop('cancelled');
-      else this.logger.warn({ run_id: id, error: String(error) }, 'a heartbeat failed');
+      else this.logger.warn({ run_id: id, error: String(error) }, 'a heartbeat was not heard');
+      return false;
     }
   }
 

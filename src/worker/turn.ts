@@ -6,7 +6,7 @@ import { viewSession } from '../sessions/session-view.js';
 import type { ProcessResult } from './executors/command.executor.js';
 
 /** Why a turn was made to end. */
-export type TurnStop = 'cancelled' | 'paused' | 'interrupted' | 'draining' | 'overtime';
+export type TurnStop = 'cancelled' | 'paused' | 'interrupted' | 'draining' | 'overtime' | 'unheard';
 
 /** What is to be reported of a turn. */
 export type TurnReport =
@@ -16,7 +16,7 @@ export type TurnReport =
 
 /** Reads off a process's end what became of its run. A turn that was asked to stop and obeyed has finished. */
 export function reportOf(result: ProcessResult, stop: TurnStop | null): TurnReport {
-  if (stop === 'paused') return { kind: 'release' };
+  if (stop === 'paused' || stop === 'unheard') return { kind: 'release' };
   if (result.exitCode === 0 && stop !== 'overtime') return { kind: 'finish', outputSummary: result.output };
   if (stop === 'draining') return { kind: 'release' };
   return {

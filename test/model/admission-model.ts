@@ -131,7 +131,7 @@ export class AdmissionModel {
     if (into === undefined) return null;
     const owner = this.ledger.find(({ key }) => key !== null && key === wake.key);
     if (owner !== undefined) return this.deduped(wake, owner.run, 'insert');
-    if (into.count === 1) this.ledger.push({ run: into, payload: into.payload, key: into.key, at: into.at });
+    if (into.count === 1) this.ledger.push({ run: into, payload: into.payload, key: null, at: into.at });
     this.ledger.push({ run: into, payload: wake.payload, key: wake.key, at: now });
     into.payload = wake.payload;
     into.count++;

@@ -4,7 +4,7 @@ import {
   QueryRunnerProviderAlreadyReleasedError,
   type SelectQueryBuilder,
 } from 'typeorm';
-import { causesOf } from '../causes.js';
+import { causesOf } from '../../errors/causes.js';
 import { Dialect, type UniqueIndex } from '../dialect.js';
 
 const UNIQUE_VIOLATION = '23505';

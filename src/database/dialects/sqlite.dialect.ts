@@ -1,5 +1,5 @@
 import type { ObjectLiteral, SelectQueryBuilder } from 'typeorm';
-import { causesOf } from '../causes.js';
+import { causesOf } from '../../errors/causes.js';
 import { Dialect, type UniqueIndex } from '../dialect.js';
 
 /** The file is locked by another process, cannot be opened, or has no room left. */

@@ -41,8 +41,9 @@ export class Runs1790000000002 implements MigrationInterface {
   async down(runner: QueryRunner): Promise<void> {
     await runner.dropTable('run_wakes');
     await runner.dropTable('runs');
-    if (runner.connection.options.type === 'postgres')
-      await runner.query('DROP FUNCTION reveille_drop_run_wakes()');
+    if (runner.connection.options.type !== 'postgres') return;
+    await runner.query('DROP FUNCTION reveille_drop_run_wakes()');
+    await runner.query('DROP FUNCTION reveille_truncate_run_wakes()');
   }
 }
 
@@ -120,6 +121,12 @@ async function dropLedgerWithItsRun(runner: QueryRunner): Promise<void> {
     await runner.query(`
       CREATE TRIGGER runs_drop_wakes AFTER DELETE ON runs
       FOR EACH ROW EXECUTE FUNCTION reveille_drop_run_wakes()`);
+    await runner.query(`
+      CREATE FUNCTION reveille_truncate_run_wakes() RETURNS trigger LANGUAGE plpgsql AS $$
+      BEGIN DELETE FROM run_wakes; RETURN NULL; END $$`);
+    await runner.query(`
+      CREATE TRIGGER runs_truncate_wakes AFTER TRUNCATE ON runs
+      FOR EACH STATEMENT EXECUTE FUNCTION reveille_truncate_run_wakes()`);
   } else {
     await runner.query(`
       CREATE TRIGGER runs_drop_wakes AFTER DELETE ON runs

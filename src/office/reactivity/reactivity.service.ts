@@ -1,9 +1,9 @@
 import { Injectable, Logger } from '@nestjs/common';
 import { Clock } from '../../clock/clock.js';
-import { causesOf } from '../../database/causes.js';
 import { Dialect } from '../../database/dialect.js';
 import { Transactions } from '../../database/transactions.js';
-import { type ErrorCode, ReveilleError } from '../../errors/reveille-error.js';
+import { knownErrorIn } from '../../errors/known-error.js';
+import type { ErrorCode } from '../../errors/reveille-error.js';
 import { Ids } from '../../random/ids.js';
 import type { Decision } from '../../scheduler/decision.js';
 import { SchedulerService } from '../../scheduler/scheduler.service.js';
@@ -107,7 +107,7 @@ export class Reactivity {
   }
 
   private codeOf(error: unknown): ErrorCode {
-    const known = causesOf(error).find((cause) => cause instanceof ReveilleError);
+    const known = knownErrorIn(error);
     if (known !== undefined) return known.code;
     this.logger.error({ error: String(error) }, 'a wake could not be decided and will be tried again');
     return this.dialect.isUnavailable(error) ? 'database_unavailable' : 'internal';

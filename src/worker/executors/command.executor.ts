@@ -6,6 +6,9 @@ import { AgentAccount } from './agent-account.js';
 import { ProcessGroup } from './process-group.js';
 import { Tail } from './tail.js';
 
+/** How long the output of a program that has ended is waited for, in milliseconds: whoever it left behind may hold it open. */
+const OUTPUT_GRACE_MS = 1_000;
+
 /** How much of an agent's output is kept, in characters. */
 const OUTPUT_KEPT = 8_000;
 
@@ -90,8 +93,17 @@ function outcomeOf(child: ChildProcess): Promise<ProcessResult> {
     child.once('error', ({ message }) => {
       result({ exitCode: null, signal: null, error: message });
     });
-    child.once('close', (exitCode, signal) => {
-      result({ exitCode, signal, error: null });
+    child.once('exit', (exitCode, signal) => {
+      const finish = (): void => {
+        child.stdout?.destroy();
+        child.stderr?.destroy();
+        result({ exitCode, signal, error: null });
+      };
+      const late = setTimeout(finish, OUTPUT_GRACE_MS);
+      child.once('close', () => {
+        clearTimeout(late);
+        finish();
+      });
     });
   });
 }
