@@ -22,7 +22,7 @@ export abstract class Dialect {
   /** Whether `error`, or a cause of it, says that the database cannot be reached or is going away. */
   abstract isUnavailable(error: unknown): boolean;
 
-  /** Whether `error`, or a cause of it, says that a lock was not to be had in time. */
+  /** Whether `error`, or a cause of it, says that a lock was not to be had in time, or not without a deadlock. */
   abstract isLockTimeout(error: unknown): boolean;
 
   /**

@@ -1,3 +1,4 @@
+import type { IncomingHttpHeaders } from 'node:http';
 import type { INestApplication } from '@nestjs/common';
 import { FastifyAdapter, type NestFastifyApplication } from '@nestjs/platform-fastify';
 import { DocumentBuilder, SwaggerModule } from '@nestjs/swagger';
@@ -8,11 +9,26 @@ import { SilentConnections } from './silent-connections.js';
 
 /** The HTTP server under the stand-alone service. */
 export function fastifyAdapter(): FastifyAdapter {
-  const adapter = new FastifyAdapter({ bodyLimit: BODY_LIMIT, forceCloseConnections: 'idle' });
-  adapter.getInstance().addHook('onRoute', (route) => {
+  const adapter = new FastifyAdapter({
+    bodyLimit: BODY_LIMIT,
+    forceCloseConnections: 'idle',
+    // Longer than an id may be, so that a longer one is refused in our own words.
+    routerOptions: { maxParamLength: 1_000 },
+  });
+  const instance = adapter.getInstance();
+  instance.addHook('onRoute', (route) => {
     if (route.url === '/v1/wakes/batch') route.bodyLimit = BATCH_BODY_LIMIT;
   });
+  instance.addHook('onRequest', (request, _reply, done) => {
+    if (hasNoBody(request.headers)) delete request.headers['content-type'];
+    done();
+  });
   return adapter;
+}
+
+/** A client that names the type of a body and sends none is taken at the body: many name it with every request. */
+function hasNoBody(headers: IncomingHttpHeaders): boolean {
+  return headers['transfer-encoding'] === undefined && (headers['content-length'] ?? '0') === '0';
 }
 
 /**

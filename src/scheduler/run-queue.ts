@@ -62,7 +62,7 @@ export class RunQueue {
     const merged = { payload, actorType: facts.actorType, actorId: facts.actorId };
     if (!(await this.runs.merge(into, merged))) return false;
     // Until the first merge a run's own row is all there is to know; the payload it had is forgotten now, its key is not.
-    if (into.coalescedCount === 1) await this.note(into, { ...into, idempotencyKey: null });
+    if (await this.isFirstMerge(into)) await this.note(into, { ...into, idempotencyKey: null });
     await this.unlessKeyTaken(wake, () =>
       this.note(into, { ...merged, requestedAt, idempotencyKey, keyScope }),
     );
@@ -79,6 +79,11 @@ export class RunQueue {
   async ledgerOwnerOfKey({ idempotencyKey, keyScope }: Wake, workspaceId: string): Promise<Run | null> {
     if (idempotencyKey === null) return null;
     return this.runs.findByMergedKey({ workspaceId, keyScope, idempotencyKey }, EVER);
+  }
+
+  /** Asked after the row was changed and so locked: what was read before may be somebody else's merge ago. */
+  private async isFirstMerge({ id }: Run): Promise<boolean> {
+    return (await this.runs.find(id))?.coalescedCount === 2;
   }
 
   /** Frees the wake's key in the ledger, where only a row whose run is gone still has it. */

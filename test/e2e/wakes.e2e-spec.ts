@@ -153,4 +153,31 @@ onEachDatabase('wakes over HTTP', (database) => {
       }),
     ]);
   });
+
+  it('refuses what no id, cursor or payload may be, in the same words on both databases', async () => {
+    const office = await anOffice(reveille());
+    const nested = (depth: number): object => (depth === 1 ? {} : { inner: nested(depth - 1) });
+    const wake = (payload: object) => office.user.post('/v1/wakes', { ...hello(office), payload });
+    const many = Object.fromEntries(Array.from({ length: 1001 }, (_, key) => [`k${key}`, key]));
+    const cursor = (place: unknown) => Buffer.from(JSON.stringify(place)).toString('base64url');
+    const refused = [
+      await wake(nested(33)),
+      await wake(nested(5_000)),
+      await wake(many),
+      await office.user.get('/v1/tasks/%00'),
+      await office.user.get(`/v1/tasks/${'x'.repeat(129)}`),
+      await office.user.get(`/v1/runs?cursor=${cursor(['NaN', 'x'])}`),
+      await office.user.get(`/v1/decisions?cursor=${cursor(['1e999', 'x'])}`),
+      await office.user.get('/v1/runs?cursor=nonsense'),
+    ];
+    for (const answer of refused)
+      expect(answer).toMatchObject({ status: 400, body: { code: 'validation_failed' } });
+    expect((await wake(nested(32))).status).toBe(201);
+  });
+
+  it('takes a request that names the type of a body and has none', async () => {
+    const office = await anOffice(reveille());
+    const bare = await office.admin.bare('post', `/v1/agents/${office.agents[0] ?? ''}/tokens`);
+    expect(bare.status).toBe(201);
+  });
 });

@@ -42,12 +42,18 @@ export class Api {
     return this.call('delete', path);
   }
 
+  /** Names the type of a body and sends none. */
+  bare(method: Method, path: string): Promise<Answer<unknown>> {
+    return this.call(method, path, '');
+  }
+
   /** Any method, for tests that walk over routes. */
-  async call<Body>(method: Method, path: string, body?: object): Promise<Answer<Body>> {
+  async call<Body>(method: Method, path: string, body?: object | ''): Promise<Answer<Body>> {
     const app = this.reveille.app as NestFastifyApplication;
     const pending = request(app.getHttpServer())[method](path);
     if (this.token !== null) pending.set('Authorization', `Bearer ${this.token}`);
-    const response = await (body === undefined ? pending : pending.send(body));
+    if (body === '') pending.set('Content-Type', 'application/json');
+    const response = await (body === undefined || body === '' ? pending : pending.send(body));
     return {
       status: response.status,
       headers: response.headers,

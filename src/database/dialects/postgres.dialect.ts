@@ -8,7 +8,9 @@ import { causesOf } from '../../errors/causes.js';
 import { Dialect, type UniqueIndex } from '../dialect.js';
 
 const UNIQUE_VIOLATION = '23505';
-const LOCK_NOT_AVAILABLE = '55P03';
+
+/** A lock timed out, or waiting for it would have been for ever. */
+const LOCK_NOT_AVAILABLE = ['55P03', '40P01'];
 
 /** Connection exceptions (08), shutdowns (57P), exhausted connections (53300), and what the socket itself reports. */
 const UNAVAILABLE = /^(08...|57P0.|53300|ECONNREFUSED|ECONNRESET|EPIPE|ETIMEDOUT|EHOSTUNREACH|ENOTFOUND)$/;
@@ -39,7 +41,7 @@ export class PostgresDialect extends Dialect {
   }
 
   isLockTimeout(error: unknown): boolean {
-    return matches(error, ({ code }) => code === LOCK_NOT_AVAILABLE);
+    return matches(error, ({ code }) => LOCK_NOT_AVAILABLE.includes(code ?? ''));
   }
 
   async lock(manager: EntityManager, names: readonly string[]): Promise<void> {

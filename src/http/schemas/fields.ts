@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { MOST_DEPTH, MOST_KEYS, isWithinLimits } from '../json-limits.js';
 
 /** No colon: ids stand in keys. Never trimmed, never folded: what looks alike is not the same. */
 const ID = /^[A-Za-z0-9][A-Za-z0-9._-]{0,127}$/;
@@ -33,6 +34,8 @@ export const wakeReason = z
   .string()
   .regex(/^[a-z][a-z0-9_]{0,63}$/, 'must be lower-case letters, digits and underscores');
 
-export const payload = z.record(z.string(), z.unknown());
+export const payload = z
+  .record(z.string(), z.unknown())
+  .refine(isWithinLimits, `must have at most ${MOST_KEYS} keys, at most ${MOST_DEPTH} levels deep`);
 
 export const instant = z.iso.datetime({ offset: true }).transform((value) => new Date(value).getTime());
