@@ -1,5 +1,7 @@
 import type { NestFastifyApplication } from '@nestjs/platform-fastify';
 import { SystemClock } from '../../src/clock/system-clock.js';
+import { RunEndings } from '../../src/runs/run-endings.js';
+import { RunsService } from '../../src/runs/runs.service.js';
 import { ServerAddress } from '../../src/worker/server-address.js';
 import type { Api } from '../support/api.js';
 import { onEachDatabase } from '../support/databases.js';
@@ -125,5 +127,43 @@ onEachDatabase('running agents in this process', (database) => {
     const { user, taskId } = await running(['sleep', '600'], { maxRunSeconds: 1 });
     const run = await runOf(user, taskId, 'failed');
     expect(run.errorMessage).toContain('took longer');
+  });
+
+  it('ends a turn whose program has ended, whoever it left behind with its output', async () => {
+    const { user, taskId } = await running(['sh', '-c', 'setsid sleep 60 & echo done']);
+    expect((await runOf(user, taskId, 'finished')).outputSummary).toBe('done');
+  });
+
+  it('keeps output that no database could', async () => {
+    const { user, taskId } = await running(['printf', 'a\\000b']);
+    expect((await runOf(user, taskId, 'finished')).outputSummary).toBe('a\uFFFDb');
+  });
+});
+
+onEachDatabase('a server that stops while agents run', (database) => {
+  it('lets none of them keep it, and puts their runs back without an attempt spent', async () => {
+    const running = await TestReveille.serve(database, {
+      worker: true,
+      clock: new SystemClock(),
+      drainSeconds: 0,
+    });
+    const office = await anOffice(running);
+    await office.admin.patch(`/v1/agents/${office.agents[0] ?? ''}`, { command: ['sleep', '600'] });
+    await office.user.patch(`/v1/tasks/${office.taskId}`, { assigneeAgentProfileId: office.agents[0] });
+    const runs = running.get(RunsService);
+    const [run] = await runs.list({ taskId: office.taskId }, null, 1);
+    await until('the run is claimed', async () =>
+      (await runs.get(run?.id ?? '')).status === 'claimed' ? run : undefined,
+    );
+    const ended: string[] = [];
+    const endings = running.get(RunEndings);
+    const release = endings.release.bind(endings);
+    jest.spyOn(endings, 'release').mockImplementation(async (...report) => {
+      const released = await release(...report);
+      ended.push(`${released.status} ${released.attempt}`);
+      return released;
+    });
+    await running.stop();
+    expect(ended).toEqual(['queued 0']);
   });
 });
