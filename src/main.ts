@@ -14,7 +14,7 @@ const BAD_SETTINGS = 78;
 
 /** What goes wrong at the start is ours to explain, and nothing is logged before the logger is there. */
 // eslint-disable-next-line @typescript-eslint/no-unsafe-class-instance-assignment -- Nest declares its options as a class but takes a plain object
-const START: NestApplicationOptions = { bufferLogs: true, abortOnError: false };
+const START: NestApplicationOptions = { bufferLogs: true, autoFlushLogs: false, abortOnError: false };
 
 async function serve(settings: ServerSettings): Promise<void> {
   const app = await NestFactory.create<NestFastifyApplication>(
@@ -23,6 +23,7 @@ async function serve(settings: ServerSettings): Promise<void> {
     START,
   );
   app.useLogger(app.get(PinoLogger));
+  app.flushLogs();
   endConnectionsWhenDraining(app);
   serveDocs(app);
   stopOnSignal(app);

@@ -1,7 +1,7 @@
 import { AsyncLocalStorage } from 'node:async_hooks';
 import { Mutex } from 'async-mutex';
 import type { DataSource, EntityManager, QueryRunner } from 'typeorm';
-import { StrayStatementError, Transactions } from './transactions.js';
+import { StrayStatementError, Transactions, endsTransaction } from './transactions.js';
 
 /**
  * One writer that takes turns, and read-only readers beside it.
@@ -14,7 +14,9 @@ export class SqliteTransactions extends Transactions {
   private readonly turn = new Mutex();
   private readonly holder = new AsyncLocalStorage<symbol>();
   private readonly runner: QueryRunner;
+  private readonly sent = new Set<Promise<unknown>>();
   private owner: symbol | null = null;
+  private ending = false;
   private nextReader = 0;
 
   constructor(
@@ -41,9 +43,10 @@ export class SqliteTransactions extends Transactions {
 
   private async ownedBy<T>(owner: symbol, work: (manager: EntityManager) => Promise<T>): Promise<T> {
     this.owner = owner;
+    this.ending = false;
     try {
       await this.begin();
-      const result = await work(this.runner.manager);
+      const result = await work(this.runner.manager).finally(() => this.closeWork());
       await this.runner.commitTransaction();
       return result;
     } catch (error) {
@@ -52,6 +55,12 @@ export class SqliteTransactions extends Transactions {
     } finally {
       this.owner = null;
     }
+  }
+
+  /** The driver keeps statements in no order: those that are on their way must arrive before the transaction's end. */
+  private async closeWork(): Promise<void> {
+    this.ending = true;
+    await Promise.allSettled(this.sent);
   }
 
   /**
@@ -89,7 +98,12 @@ export class SqliteTransactions extends Transactions {
     const send = this.runner.query.bind(this.runner) as (...statement: unknown[]) => Promise<unknown>;
     const guarded = (sql: string, ...rest: unknown[]): Promise<unknown> => {
       if (this.owner === null || this.holder.getStore() !== this.owner) throw new StrayStatementError();
-      return send(sql === 'BEGIN TRANSACTION' ? 'BEGIN IMMEDIATE' : sql, ...rest);
+      if (this.ending && !endsTransaction(sql)) throw new StrayStatementError();
+      const answer = send(sql === 'BEGIN TRANSACTION' ? 'BEGIN IMMEDIATE' : sql, ...rest);
+      this.sent.add(answer);
+      const forget = () => this.sent.delete(answer);
+      answer.then(forget, forget);
+      return answer;
     };
     Object.assign(this.runner, { query: guarded });
   }

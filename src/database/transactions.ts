@@ -16,6 +16,11 @@ export class StrayStatementError extends Error {
   }
 }
 
+/** Whether the statement is one of the two that a transaction ends with. */
+export function endsTransaction(sql: string): boolean {
+  return sql === 'COMMIT' || sql === 'ROLLBACK';
+}
+
 /**
  * The only way to write.
  *
@@ -80,12 +85,15 @@ export abstract class Transactions {
   async savepoint<T>(work: () => Promise<T>): Promise<T> {
     const unit = this.unit();
     if (unit === undefined) return work();
+    const effects = unit.afterCommit.length;
     await unit.manager.query('SAVEPOINT reveille_step');
     try {
       const result = await work();
       await unit.manager.query('RELEASE SAVEPOINT reveille_step');
       return result;
     } catch (error) {
+      // What they were to report is undone.
+      unit.afterCommit.splice(effects);
       await this.undoStep(unit.manager);
       throw error;
     }

@@ -1,6 +1,7 @@
 import {
   type EntityManager,
   type ObjectLiteral,
+  QueryRunnerAlreadyReleasedError,
   QueryRunnerProviderAlreadyReleasedError,
   type SelectQueryBuilder,
 } from 'typeorm';
@@ -34,6 +35,7 @@ export class PostgresDialect extends Dialect {
     return matches(
       error,
       (found) =>
+        found instanceof QueryRunnerAlreadyReleasedError ||
         found instanceof QueryRunnerProviderAlreadyReleasedError ||
         UNAVAILABLE.test(found.code ?? '') ||
         UNAVAILABLE_WITHOUT_CODE.test(found.message ?? ''),
