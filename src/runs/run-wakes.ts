@@ -10,11 +10,13 @@ export class RunWakes {
 
   /**
    * Every wake that the run answers, oldest first, at most 100. A run that was never merged is its own only wake; of one
-   * that was, the first entry of the ledger is the wake that made it, whose key is on the run's row.
+   * that was, the entry with the run's own id is the wake that made it, whose key is on the run's row.
    */
   async of(run: Run): Promise<readonly ClaimedWake[]> {
-    const [first, ...merged] = await this.runs.wakesOf(run.id, WAKES_LIMIT);
-    if (first === undefined) return [run];
-    return [{ ...first, idempotencyKey: run.idempotencyKey }, ...merged];
+    const merged = await this.runs.wakesOf(run.id, WAKES_LIMIT);
+    if (merged.length === 0) return [run];
+    return merged.map((wake) =>
+      wake.id === run.id ? { ...wake, idempotencyKey: run.idempotencyKey } : wake,
+    );
   }
 }

@@ -42,7 +42,7 @@ export class AdmissionReports {
       return;
     }
     const { outcome, gate, runId, allowance } = decision;
-    const equal = await this.decisions.keep({
+    const equal = await this.keep(wake, {
       ...keptOf(wake, workspaceId),
       outcome,
       gate,
@@ -52,6 +52,16 @@ export class AdmissionReports {
     this.transactions.afterCommit(() => {
       this.telemetry.stopped(wake, decision, equal <= LOGGED_PER_FOLD);
     });
+  }
+
+  /** Under a savepoint: a decision that cannot be kept is a decision all the same, and never the caller's error. */
+  private async keep(wake: Wake, decision: NewDecision): Promise<number> {
+    try {
+      return await this.transactions.savepoint(() => this.decisions.keep(decision));
+    } catch (error) {
+      this.logger.warn({ reason: wake.reason, error: String(error) }, 'a decision could not be kept');
+      return 1;
+    }
   }
 
   /**

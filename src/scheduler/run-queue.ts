@@ -62,9 +62,10 @@ export class RunQueue {
     const merged = { payload, actorType: facts.actorType, actorId: facts.actorId };
     if (!(await this.runs.merge(into, merged))) return false;
     // Until the first merge a run's own row is all there is to know; the payload it had is forgotten now, its key is not.
+    // The entry has the run's own id, by which it is known from those that were merged.
     if (await this.isFirstMerge(into)) await this.note(into, { ...into, idempotencyKey: null });
     await this.unlessKeyTaken(wake, () =>
-      this.note(into, { ...merged, requestedAt, idempotencyKey, keyScope }),
+      this.note(into, { id: this.ids.next(), ...merged, requestedAt, idempotencyKey, keyScope }),
     );
     return true;
   }
@@ -93,12 +94,15 @@ export class RunQueue {
 
   private async note(
     run: Run,
-    wake: Pick<Run, 'payload' | 'actorType' | 'actorId' | 'requestedAt' | 'idempotencyKey' | 'keyScope'>,
+    wake: Pick<
+      Run,
+      'id' | 'payload' | 'actorType' | 'actorId' | 'requestedAt' | 'idempotencyKey' | 'keyScope'
+    >,
   ): Promise<void> {
-    const { payload, actorType, actorId, requestedAt, idempotencyKey, keyScope } = wake;
+    const { id, payload, actorType, actorId, requestedAt, idempotencyKey, keyScope } = wake;
     const { id: runId, workspaceId } = run;
     const fields = { payload, actorType, actorId, requestedAt, idempotencyKey, keyScope };
-    await this.runs.insertWake({ id: this.ids.next(), runId, workspaceId, ...fields });
+    await this.runs.insertWake({ id, runId, workspaceId, ...fields });
   }
 
   /** Only a statement that carries a key can violate its index, and only that needs undoing by itself. */

@@ -205,7 +205,18 @@ onEachDatabase('the dialect', (database) => {
     return;
   }
 
-  // From here on: what SQLite, with its one writer in one process, has no need of.
+  // From here on: what SQLite has no word for, or, with its one writer in one process, no need of.
+
+  it('empties the ledger of merged wakes together with the runs', async () => {
+    await write(async () => {
+      await runs().insert(aRun({ id: 'truncated' }));
+      await runs().insertWake(aWake({ id: 'truncated-1', runId: 'truncated' }));
+    });
+    await asOutsider(reveille(), async (outsider) => {
+      await outsider.query('TRUNCATE runs');
+      expect(await outsider.query('SELECT id FROM run_wakes')).toEqual([]);
+    });
+  });
 
   it('takes the time from the server, in whole milliseconds', async () => {
     const serverNow = () =>
@@ -248,6 +259,25 @@ onEachDatabase('the dialect', (database) => {
       expect(dialect().isUnavailable(error)).toBe(false);
       expect(await refusalOf(wait('free too'))).toBeUndefined();
     });
+  });
+
+  it('recognises a lock that could be waited for until the end of days as one that is not to be had', async () => {
+    const firstHolds = new Gate();
+    const secondHolds = new Gate();
+    const take = async (own: string, holds: Gate, otherHolds: Gate, other: string) => {
+      await transactions().writing().query(`SET LOCAL deadlock_timeout = '10ms'`);
+      await dialect().lock(transactions().writing(), [own]);
+      holds.open();
+      await otherHolds.passed;
+      await dialect().lock(transactions().writing(), [other]);
+    };
+    const errors = await Promise.all([
+      refusalOf(() => take('one', firstHolds, secondHolds, 'other')),
+      refusalOf(() => take('other', secondHolds, firstHolds, 'one')),
+    ]);
+    // Whoever is refused lets go, and the other one gets what it wants.
+    expect(errors.filter((error) => error === undefined)).toHaveLength(1);
+    expect(errors.filter((error) => dialect().isLockTimeout(error))).toHaveLength(1);
   });
 
   it('passes over the rows that somebody holds, and finds them once they are let go', async () => {

@@ -6,6 +6,7 @@ import { onEachDatabase } from '../support/databases.js';
 import { Gate } from '../support/gate.js';
 import { asOutsider, postgresUrl } from '../support/outsider.js';
 import { TestReveille, useReveille } from '../support/reveille.js';
+import { until } from '../support/until.js';
 
 const ALL = 10_000;
 
@@ -46,6 +47,31 @@ onEachDatabase('events', (database) => {
       expect(tasksOf(seen)).toEqual(['told second']);
       await late.commit();
       expect(tasksOf(await read('late', lastOf(seen)))).toEqual(['told first']);
+    });
+
+    it('are all seen that were committed before the reader asked, though a numbering under way has looked earlier', async () => {
+      await asOutsider(reveille(), async (outsider) => {
+        await outsider.query(`
+          INSERT INTO events (id, number, workspace_id, type, at, subject, data)
+          VALUES ('in the way', NULL, 'asked', 'task.created', 0, '{"taskId":"first"}', '{}')`);
+        await outsider.query('BEGIN');
+        await outsider.query(`SELECT 1 FROM events WHERE id = 'in the way' FOR UPDATE`);
+        const early = read('asked');
+        await until('the numbering has looked and waits for that event', async () =>
+          (
+            await outsider.query(
+              `SELECT 1 FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'`,
+            )
+          ).length > 0
+            ? true
+            : undefined,
+        );
+        await tell('asked', 'second');
+        const seen = read('asked');
+        await outsider.query('COMMIT');
+        expect(tasksOf(await seen)).toEqual(['first', 'second']);
+        await early;
+      });
     });
   } else {
     // The one writer ends a transaction before it begins the next: none can commit before one that wrote earlier.

@@ -165,8 +165,8 @@ onEachDatabase('office sessions', (database) => {
     const rows = [
       { id: 'over-newest', state: 'COMPLETED', startedAt: 400 },
       { id: 'live-Z', state: 'RUNNING', startedAt: 200 },
-      { id: 'live-a', state: 'RUNNING', startedAt: 200 },
-      { id: 'live-_', state: 'A_STATE_OF_TOMORROW', startedAt: 200 },
+      { id: 'live-a', state: 'A_STATE_OF_TOMORROW', startedAt: 200 },
+      { id: 'live-_', state: 'IDLE', startedAt: 200 },
       { id: 'zz-live-oldest', state: 'CREATED', startedAt: 100 },
       { id: 'over-oldest', state: 'FAILED', startedAt: 50 },
     ];

@@ -1,13 +1,16 @@
 import type { LoggerService } from '@nestjs/common';
 import { Dialect } from '../../src/database/dialect.js';
-import { StrayStatementError, Transactions } from '../../src/database/transactions.js';
-import { WorkspaceSchema } from '../../src/workspaces/workspace.schema.js';
-import { WorkspacesRepository } from '../../src/workspaces/workspaces.repository.js';
+import { Transactions } from '../../src/database/transactions.js';
 import { onEachDatabase, onServer } from '../support/databases.js';
 import { Gate } from '../support/gate.js';
 import { asOutsider, postgresUrl } from '../support/outsider.js';
 import { TestReveille, useReveille } from '../support/reveille.js';
+import { type Statement, intercepting } from '../support/statements.js';
+import { unitsOf } from '../support/units.js';
 import { until } from '../support/until.js';
+
+// A writer that is never let go would keep every test after it waiting for its turn.
+jest.setTimeout(10_000);
 
 /** What a caller hears who cannot begin a transaction. */
 const REFUSAL = {
@@ -20,35 +23,7 @@ onEachDatabase('transactions', (database) => {
   const reveille = useReveille(() =>
     TestReveille.start(database, {}, (builder) => builder.setLogger(loggerInto(complaints))),
   );
-  const transactions = () => reveille().get(Transactions);
-  const workspaces = () => reveille().get(WorkspacesRepository);
-  const insert = (id: string) => workspaces().insert({ id, name: id, createdAt: 0 });
-
-  /** Those of the ids that everybody can see. */
-  const committed = async (...ids: string[]) => {
-    const found = await Promise.all(ids.map((id) => workspaces().find(id)));
-    return ids.filter((_, index) => found[index] !== null);
-  };
-
-  /** A unit of work that has written and stays open until it is told how to end. */
-  const openUnit = async (id: string) => {
-    const hasWritten = new Gate();
-    const mayEnd = new Gate();
-    let failure: Error | undefined;
-    const done = transactions().run(async () => {
-      await insert(id);
-      hasWritten.open();
-      await mayEnd.passed;
-      if (failure !== undefined) throw failure;
-    });
-    await Promise.race([hasWritten.passed, done]);
-    const end = (error?: Error) => {
-      failure = error;
-      mayEnd.open();
-      return done;
-    };
-    return { end };
-  };
+  const { transactions, insert, committed, openUnit } = unitsOf(reveille);
 
   describe('isolation', () => {
     it("keeps a neighbour's insert when a stranger rolls back", async () => {
@@ -98,104 +73,6 @@ onEachDatabase('transactions', (database) => {
       expect(unit).toBe('what the work returns');
       expect(await committed('outer-kept', 'inner-kept')).toEqual(['outer-kept', 'inner-kept']);
     });
-  });
-
-  describe('stray statements', () => {
-    it('refuses to write outside a unit of work what it writes inside', async () => {
-      await expect(insert('astray')).rejects.toBeInstanceOf(StrayStatementError);
-      expect(() => transactions().writing()).toThrow(StrayStatementError);
-      expect(() => transactions().writingRunner()).toThrow(StrayStatementError);
-      expect(await committed('astray')).toEqual([]);
-      await transactions().run(() => insert('astray'));
-      expect(await committed('astray')).toEqual(['astray']);
-    });
-
-    it('refuses what was started in a unit of work and writes when a stranger has the turn', async () => {
-      const mayWrite = new Gate();
-      let late: Promise<void> | undefined;
-      await transactions().run(async () => {
-        late = mayWrite.passed.then(() => insert('late'));
-        await insert('punctual');
-      });
-      const stranger = await openUnit('host');
-      mayWrite.open();
-      await expect(late).rejects.toBeInstanceOf(StrayStatementError);
-      await stranger.end();
-      expect(await committed('punctual', 'host', 'late')).toEqual(['punctual', 'host']);
-    });
-
-    it('refuses a manager that somebody has kept beyond its unit of work', async () => {
-      const kept = await transactions().run(() => Promise.resolve(transactions().writing()));
-      const stranger = await openUnit('successor');
-      await expect(kept.insert(WorkspaceSchema, { id: 'kept', name: '', createdAt: 0 })).rejects.toThrow();
-      await stranger.end();
-      expect(await committed('successor', 'kept')).toEqual(['successor']);
-    });
-
-    /** How many turns of the microtask queue a write comes after the work has ended: from before COMMIT is sent to long after. */
-    const moments = Array.from({ length: 40 }, (_, turns) => turns);
-
-    it('undoes or refuses a write that nobody waits for, at whatever moment it comes', async () => {
-      for (const moment of moments) {
-        let late: Promise<unknown> | undefined;
-        const unit = transactions().run(() => {
-          const manager = transactions().writing();
-          late = turnsFromNow(moment).then(() =>
-            manager.insert(WorkspaceSchema, { id: `unawaited-${moment}`, name: '', createdAt: 0 }),
-          );
-          return Promise.reject(new Error('rolled back'));
-        });
-        await expect(unit).rejects.toThrow('rolled back');
-        await late?.catch(() => undefined);
-      }
-      expect(await committed(...moments.map((moment) => `unawaited-${moment}`))).toEqual([]);
-    });
-
-    it('loses no write that it has accepted though nobody waits for it', async () => {
-      const accepted: string[] = [];
-      for (const moment of moments) {
-        const id = `accepted-${moment}`;
-        let late: Promise<unknown> | undefined;
-        const unit = transactions().run(() => {
-          const manager = transactions().writing();
-          late = turnsFromNow(moment)
-            .then(() => manager.insert(WorkspaceSchema, { id, name: '', createdAt: 0 }))
-            .then(() => accepted.push(id));
-          return Promise.resolve();
-        });
-        const stranger = transactions().run(async () => {
-          await insert(`stranger-of-${id}`);
-          throw new Error('the stranger rolls back');
-        });
-        await unit;
-        await expect(stranger).rejects.toThrow('the stranger rolls back');
-        await late?.catch(() => undefined);
-      }
-      expect(accepted).toContain('accepted-0');
-      expect(await committed(...moments.map((moment) => `accepted-${moment}`))).toEqual(accepted);
-    });
-
-    // PostgreSQL gives such a statement a connection and a transaction of its own; nobody else is harmed by it.
-    if (database === 'sqlite') {
-      it('refuses a statement that goes to the one writing connection past the unit of work', async () => {
-        const { manager } = await transactions().run(() =>
-          Promise.resolve(transactions().writing().connection),
-        );
-        const stranger = await openUnit('undisturbed');
-        const past = manager.insert(WorkspaceSchema, { id: 'past', name: '', createdAt: 0 });
-        await expect(past).rejects.toBeInstanceOf(StrayStatementError);
-        await expect(stranger.end(new Error('rolled back'))).rejects.toThrow('rolled back');
-        expect(await committed('undisturbed', 'past')).toEqual([]);
-      });
-
-      // On PostgreSQL a pooled connection reads; what is handed out for reading is able to write there.
-      it('reads outside a unit of work through a connection that cannot write', async () => {
-        const reader = transactions().reading();
-        await expect(
-          reader.insert(WorkspaceSchema, { id: 'by-reader', name: '', createdAt: 0 }),
-        ).rejects.toThrow('SQLITE_READONLY');
-      });
-    }
   });
 
   describe('effects after commit', () => {
@@ -358,6 +235,27 @@ onEachDatabase('transactions', (database) => {
       expect(effects).toEqual([]);
     });
 
+    // On PostgreSQL a transaction that cannot be ended goes with its connection.
+    if (database === 'sqlite') {
+      it('serves the caller after the next one when even a ROLLBACK has failed', async () => {
+        const unanswerable = ({ sql, parameters }: Statement) => ({
+          sql: sql === 'ROLLBACK' ? 'SELECT nothing FROM nowhere' : sql,
+          parameters,
+        });
+        await intercepting(reveille(), unanswerable, async () => {
+          const unit = transactions().run(async () => {
+            await insert('left-open');
+            throw new Error('the first error');
+          });
+          await expect(unit).rejects.toThrow('the first error');
+        });
+        // This one finds the transaction open, and ends it.
+        await Promise.allSettled([transactions().run(() => insert('finds-it-open'))]);
+        await transactions().run(() => insert('finds-nothing'));
+        expect(await committed('left-open', 'finds-it-open', 'finds-nothing')).toEqual(['finds-nothing']);
+      });
+    }
+
     it('serves the next caller when a BEGIN has failed', async () => {
       await withoutTransactions(reveille(), async () => {
         await expect(transactions().run(() => insert('never-begun'))).rejects.toThrow(REFUSAL[database]);
@@ -406,8 +304,4 @@ function loggerInto(complaints: unknown[]): LoggerService {
     verbose: quiet,
     error: (message) => complaints.push(message),
   };
-}
-
-async function turnsFromNow(turns: number): Promise<void> {
-  for (let turn = 0; turn < turns; turn++) await Promise.resolve();
 }
