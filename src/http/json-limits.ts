@@ -14,7 +14,7 @@ export function isWithinLimits(value: unknown): boolean {
       if (depth === MOST_DEPTH) return false;
       if (!Array.isArray(container)) keys += Object.keys(container).length;
       if (keys > MOST_KEYS) return false;
-      inner.push(...(Object.values(container) as unknown[]));
+      for (const value of Object.values(container) as unknown[]) inner.push(value);
     }
     level = inner;
   }

@@ -38,6 +38,7 @@ export class WakeRequests {
 
   /** The same for an item of a batch, which is bound by the limits of a wake that comes alone. */
   async ofUnknown(caller: Principal, item: unknown): Promise<WakeRequest> {
+    // In this order: only what has passed the schema is shallow enough to be written out again.
     const body = wakeSchema.parse(item);
     if (Buffer.byteLength(JSON.stringify(item)) > BODY_LIMIT) throw new PayloadTooLargeError();
     return this.of(caller, body);

@@ -25,15 +25,17 @@ export class ClaimIssuer {
     private readonly clock: Clock,
   ) {}
 
-  claim(request: ClaimRequest): Promise<readonly Claim[]> {
-    return this.transactions.run(async () => {
-      const claims: Claim[] = [];
+  async claim(request: ClaimRequest): Promise<readonly Claim[]> {
+    const claims = await this.transactions.run(async () => {
+      const issued: Claim[] = [];
       for (const { run, agent } of await this.picker.pick(request, request.max ?? 1)) {
-        claims.push(await this.issue(run, agent, request));
+        issued.push(await this.issue(run, agent, request));
       }
-      await this.startTasks(claims);
-      return claims;
+      return issued;
     });
+    // By itself: whoever hands a task over locks the task before the run, and here it would be the other way round.
+    if (claims.length > 0) await this.transactions.run(() => this.startTasks(claims));
+    return claims;
   }
 
   private async issue(run: Run, agent: Agent, request: ClaimRequest): Promise<Claim> {

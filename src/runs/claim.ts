@@ -8,7 +8,7 @@ export const DEFAULT_LEASE_SECONDS = 30;
 /** How often a run is started whose worker each time is lost, before it is given up. */
 export const WORKER_LOST_LIMIT = 5;
 
-/** How many of a run's wakes are handed out with it; the rest is there to be asked for. */
+/** How many of a run's wakes are shown with it, the oldest. */
 export const WAKES_LIMIT = 100;
 
 export interface ClaimRequest extends ClaimScope {
@@ -24,7 +24,7 @@ export interface ClaimRequest extends ClaimScope {
 /** A run that a worker holds, and everything it needs to do it. */
 export interface Claim {
   readonly run: Run;
-  /** Every wake that the run answers, oldest first. */
+  /** The wakes that the run answers, oldest first, at most {@link WAKES_LIMIT}. */
   readonly wakes: readonly ClaimedWake[];
   readonly agent: Agent;
   /** Opens the run for its holder, and only together with the bearer token that claimed it. */

@@ -92,19 +92,6 @@ export class ClaimsRepository {
     return result.affected === 1;
   }
 
-  /** Changes a run in the expected status that the claim holds, and answers whether it did. */
-  async changeHeld(
-    id: string,
-    proof: ClaimProof,
-    expected: Run['status'],
-    changes: Partial<Run>,
-  ): Promise<boolean> {
-    const { claimTokenHash, claimedByTokenId } = proof;
-    const held = { id, status: expected, claimTokenHash, claimedByTokenId };
-    const result = await this.transactions.writing().update(RunSchema, held, changes);
-    return result.affected === 1;
-  }
-
   /** Finds the run and keeps everybody else from changing it until the transaction ends. */
   lock(id: string): Promise<Run | null> {
     const query = this.transactions

@@ -80,7 +80,7 @@ export class RunEndings {
     });
   }
 
-  /** Cancels a claimed run whose turn must not begin, in the open transaction; its holder has nothing to let go of. */
+  /** Cancels a claimed run whose turn has not begun and must not, in the open transaction: no process is at work on it. */
   async abandon(run: Run, reason: string): Promise<void> {
     const changes = {
       status: 'cancelled',
@@ -127,7 +127,7 @@ export class RunEndings {
       // A late report on a cancelled run is its acknowledgement: the agent is free again, the report changes nothing.
       const changes = { ...(isClaimed ? changesTo(run) : {}), ...UNHELD };
       await this.claims.change(id, run.status, changes);
-      await this.letGo(run, acpSessionId);
+      await this.letGo(run, isClaimed ? acpSessionId : undefined);
       if (!isClaimed) return null;
       if (changes.status === 'finished' || changes.status === 'failed')
         await this.news.ended(run, changes.status);

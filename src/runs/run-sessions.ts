@@ -49,20 +49,23 @@ export class RunSessions {
   }
 
   /**
-   * The turn begins, unless the agent has lost its seat since the claim: then whoever took it could interrupt no session,
-   * because there was none, and the conversation that was opened for nothing ends here. The task is locked first, as by
-   * whoever hands it over, so that one of the two sees the other.
+   * The turn begins, unless the agent was interrupted or its conversation ended since the claim: whoever took its task
+   * could stop no turn then, because there was none, so the run ends here. The task is locked first, as by whoever hands
+   * it over, so that one of the two sees the other.
    */
-  private async begin(run: Run, report: ClaimReport, session: Session): Promise<Session> {
+  private async begin(run: Run, report: ClaimReport, { id, taskId }: Session): Promise<Session> {
     const begun = await this.transactions.run(async () => {
-      const task = await this.tasks.lock(session.taskId);
+      const task = await this.tasks.lock(taskId);
       const current = await lockedRun(this.claims, run.id);
-      const isHeld = current.status === 'claimed' && holds(proofOf(report), current);
-      if (isHeld && current.interruptRequestedAt === null) {
-        await this.claims.change(run.id, 'claimed', { sessionId: session.id });
+      if (current.status !== 'claimed' || !holds(proofOf(report), current)) return null;
+      const session = await this.sessions.get(id);
+      if (current.interruptRequestedAt === null && !isTerminal(session.state)) {
+        await this.claims.change(run.id, 'claimed', { sessionId: id });
         return this.sessions.beginTurn(session);
       }
-      if (isHeld) await this.endings.abandon(current, 'interrupted');
+      // A turn that has begun before is stopped by its heartbeat; its worker still has a process to let go of.
+      if (current.sessionId === null)
+        await this.endings.abandon({ ...current, sessionId: id }, 'interrupted');
       await this.retireUnlessSeated(run.agentProfileId, task);
       return null;
     });

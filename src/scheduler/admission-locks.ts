@@ -30,7 +30,7 @@ export class AdmissionLocks {
       if (!this.dialect.isLockTimeout(error)) throw error;
       this.logger.warn(
         { reason: wake.reason },
-        'a wake was decided without its turn, which did not come in time',
+        'a wake was decided without its turn, which could not be had',
       );
     }
   }

@@ -13,7 +13,7 @@ import { type TurnReport, type TurnStop, reportOf, turnEnvironment, turnInput } 
 const HEARTBEAT_MS = 10_000;
 
 /** How long after the last heartbeat that was heard a turn must end: before its lease does, with the grace to spare. */
-const UNHEARD_MS = 2 * HEARTBEAT_MS;
+const UNHEARD_MS = 1.5 * HEARTBEAT_MS;
 
 /** How long a program that was asked to end may take, in milliseconds. */
 const GRACE_MS = 5_000;
@@ -75,7 +75,7 @@ export class TurnRunner {
       stopped = reason;
       process.end(graceMs);
     };
-    let heardAt = this.clock.now();
+    let heardAt = claim.run.claimedAt ?? this.clock.now();
     const ask = (): void => {
       const askedAt = this.clock.now();
       // Another server takes the run back when this one cannot be heard: two processes must not share a conversation.
