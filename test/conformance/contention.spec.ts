@@ -142,9 +142,9 @@ describe('a PostgreSQL backend that is killed', () => {
 
   it('is reported as unavailable by the statement that it was at', async () => {
     const mayLock = new Gate();
-    await asOutsider(reveille(), async (outsider) => {
-      await outsider.query('BEGIN');
-      await outsider.query('LOCK TABLE workspaces');
+    await asOutsider(reveille(), async (holder) => {
+      await holder.query('BEGIN');
+      await holder.query('LOCK TABLE workspaces');
       let pid = 0;
       const failure = failureOf(
         transactions().run(async () => {
@@ -154,8 +154,11 @@ describe('a PostgreSQL backend that is killed', () => {
         }),
       );
       await Promise.race([mayLock.passed, failure]);
-      await until('it waits for the table', () => isWaiting(outsider, pid));
-      await kill(outsider, pid);
+      // Another one than the holder, who is in a transaction.
+      await asOutsider(reveille(), async (outsider) => {
+        await until('it waits for the table', () => isWaiting(outsider, pid));
+        await kill(outsider, pid);
+      });
       expect(isUnavailable(await failure)).toBe(true);
     });
   });
@@ -189,7 +192,7 @@ async function backend(transactions: Transactions): Promise<number> {
   return row?.pid ?? 0;
 }
 
-/** Ends a backend and waits until it is gone. */
+/** Ends a backend and waits until it is gone, by a client in no transaction: there the list of backends stands still. */
 async function kill(outsider: Outsider, pid: number): Promise<void> {
   await outsider.query('SELECT pg_terminate_backend($1)', [pid]);
   await until('the backend is gone', async () =>

@@ -57,15 +57,10 @@ onEachDatabase('events', (database) => {
         await outsider.query('BEGIN');
         await outsider.query(`SELECT 1 FROM events WHERE id = 'in the way' FOR UPDATE`);
         const early = read('asked');
-        await until('the numbering has looked and waits for that event', async () =>
-          (
-            await outsider.query(
-              `SELECT 1 FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'`,
-            )
-          ).length > 0
-            ? true
-            : undefined,
-        );
+        await until('the numbering has looked and waits for that event', async () => {
+          const waiting = `SELECT 1 FROM pg_locks WHERE NOT granted AND transactionid = pg_current_xact_id()::xid`;
+          return (await outsider.query(waiting)).length > 0 ? true : undefined;
+        });
         await tell('asked', 'second');
         const seen = read('asked');
         await outsider.query('COMMIT');

@@ -4,6 +4,7 @@ import { Test, type TestingModuleBuilder } from '@nestjs/testing';
 import { fastifyAdapter, serveDocs } from '../../src/http/server.js';
 import { ReveilleModule, type ReveilleModuleOptions } from '../../src/reveille.module.js';
 import { FakeClock } from '../../src/testing.js';
+import { Sweeps } from '../../src/worker/sweeps.service.js';
 import { type DatabaseName, type TestDatabase, freshDatabase } from './databases.js';
 
 /** The administrator's token in every test that speaks HTTP. */
@@ -25,7 +26,7 @@ export class TestReveille {
   ): Promise<TestReveille> {
     const { builder, clock, database } = await prepare(name, options);
     const module = await adjust(builder).compile();
-    return new TestReveille(await module.init(), clock, database);
+    return standing(new TestReveille(await module.init(), clock, database));
   }
 
   /** With HTTP, for tests through supertest. */
@@ -44,7 +45,7 @@ export class TestReveille {
     serveDocs(app);
     await app.init();
     await app.getHttpAdapter().getInstance().ready();
-    return new TestReveille(app, clock, database);
+    return standing(new TestReveille(app, clock, database));
   }
 
   get<T>(type: Type<T> | Abstract<T>): T {
@@ -70,6 +71,12 @@ export function useReveille(start: () => Promise<TestReveille>): () => TestRevei
     if (running === undefined) throw new Error('Reveille runs only inside the tests.');
     return running;
   };
+}
+
+/** Sweeps go by real time and judge by the test's: here they come only when a test asks for one. */
+async function standing(reveille: TestReveille): Promise<TestReveille> {
+  await reveille.get(Sweeps).onModuleDestroy();
+  return reveille;
 }
 
 async function prepare(name: DatabaseName, options: ReveilleModuleOptions) {
