@@ -30,8 +30,12 @@ export class EventSequencer implements OnApplicationShutdown {
     });
   }
 
-  /** Numbers everything that was committed when the call was made. */
-  catchUp(): Promise<void> {
+  /**
+   * Numbers everything that was committed when the call was made. Never inside a unit of work: it would wait for a pass
+   * that may wait for that very unit, and number what is not committed yet.
+   */
+  async catchUp(): Promise<void> {
+    if (this.transactions.inside) throw new Error('Events are numbered outside of any unit of work.');
     if (this.current === null) return this.start();
     // The pass under way may have looked before the caller's commit; the one after it has not.
     this.queued ??= this.current
