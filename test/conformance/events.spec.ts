@@ -169,6 +169,12 @@ onEachDatabase('events', (database) => {
       expect(await read('busy', lastOf(seen))).toEqual([]);
     });
   });
+
+  it('are refused to a reader inside a unit of work, who could wait for itself', async () => {
+    await tell('inside', 'first');
+    await expect(transactions().run(() => read('inside'))).rejects.toThrow('outside of any unit of work');
+    expect(await read('inside')).toHaveLength(1);
+  });
 });
 
 function tasksOf(events: readonly StoredEvent[]): (string | undefined)[] {
