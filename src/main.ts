@@ -27,10 +27,20 @@ async function serve(settings: ServerSettings): Promise<void> {
   endConnectionsWhenDraining(app);
   serveDocs(app);
   stopOnSignal(app);
-  await app.listen(settings.port, settings.host);
+  await listen(app, settings);
   const url = await app.getUrl();
   app.get(ServerAddress).url = url;
   new Logger('Server').log({ url }, 'Reveille serves');
+}
+
+/** A server that cannot listen leaves nothing behind, such as the file of a private database. */
+async function listen(app: NestFastifyApplication, { port, host }: ServerSettings): Promise<void> {
+  try {
+    await app.listen(port, host);
+  } catch (error) {
+    await app.close();
+    throw error;
+  }
 }
 
 /** Nest's own hooks would end the process by the signal; a server that has put everything in order exits with 0. */

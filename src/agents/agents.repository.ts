@@ -1,4 +1,5 @@
 import { Injectable } from '@nestjs/common';
+import { byId, onlyWhere } from '../database/listing.js';
 import { Transactions } from '../database/transactions.js';
 import { type Agent, AgentSchema } from './agent.schema.js';
 
@@ -24,12 +25,8 @@ export class AgentsRepository {
     const query = this.transactions
       .reading()
       .createQueryBuilder(AgentSchema, 'agent')
-      .where('agent.deletedAt IS NULL')
-      .orderBy('agent.id')
-      .limit(limit);
-    if (workspaceId !== null) query.andWhere('agent.workspaceId = :workspaceId', { workspaceId });
-    if (after !== null) query.andWhere('agent.id > :after', { after });
-    return query.getMany();
+      .where('agent.deletedAt IS NULL');
+    return byId(onlyWhere(query, { workspaceId: workspaceId ?? undefined }), after, limit);
   }
 
   async update(id: string, changes: Partial<Agent>): Promise<void> {

@@ -1,4 +1,5 @@
 import { Injectable } from '@nestjs/common';
+import { byId } from '../database/listing.js';
 import { Transactions } from '../database/transactions.js';
 import { type Token, TokenSchema } from './token.schema.js';
 
@@ -24,11 +25,8 @@ export class TokensRepository {
     const query = this.transactions
       .reading()
       .createQueryBuilder(TokenSchema, 'token')
-      .where('token.workspaceId = :workspaceId AND token.runId IS NULL', { workspaceId })
-      .orderBy('token.id')
-      .limit(limit);
-    if (after !== null) query.andWhere('token.id > :after', { after });
-    return query.getMany();
+      .where('token.workspaceId = :workspaceId AND token.runId IS NULL', { workspaceId });
+    return byId(query, after, limit);
   }
 
   async delete(id: string): Promise<void> {

@@ -9,10 +9,10 @@ interface UnitOfWork {
   open: boolean;
 }
 
-/** A statement that writes was about to be sent outside a unit of work, where nothing would isolate it. */
+/** A statement was about to be sent outside the unit of work that it needs, or after that has ended. */
 export class StrayStatementError extends Error {
   constructor() {
-    super('This statement writes and must run inside Transactions.run.');
+    super('This statement must run inside a unit of work that is still open: see Transactions.run.');
   }
 }
 
@@ -25,8 +25,8 @@ export function endsTransaction(sql: string): boolean {
  * The only way to write.
  *
  * `run` opens a transaction, or joins the one that is already open around it; whatever is awaited inside reads and
- * writes through that transaction. Outside, repositories can only get a manager to read with. The open transaction travels with the
- * asynchronous context, so that no caller has to pass it on and no statement can slip into a stranger's.
+ * writes through that transaction. Outside, repositories can only get a manager to read with. The open transaction
+ * travels with the asynchronous context, so that no caller has to pass it on and no statement can slip into a stranger's.
  */
 export abstract class Transactions {
   private readonly logger = new Logger(Transactions.name);

@@ -1,4 +1,5 @@
 import { Injectable } from '@nestjs/common';
+import { type InstantPlace, newestFirst, onlyWhere } from '../database/listing.js';
 import { Transactions } from '../database/transactions.js';
 import { DecisionSchema, type StoredDecision } from './decision.schema.js';
 
@@ -12,13 +13,6 @@ export interface DecisionFilter {
   readonly from?: number | undefined;
   /** Only those that began at this instant or earlier. */
   readonly to?: number | undefined;
-}
-
-/** Where a page of decisions goes on, newest first. */
-export interface DecisionCursor {
-  /** When it began. */
-  readonly instant: number;
-  readonly id: string;
 }
 
 /** The fields in which two decisions must be equal to be one row. */
@@ -70,27 +64,13 @@ export class DecisionsRepository {
   /** Newest first. */
   page(
     { from, to, ...equal }: DecisionFilter,
-    after: DecisionCursor | null,
+    after: InstantPlace | null,
     limit: number,
   ): Promise<StoredDecision[]> {
-    const query = this.transactions
-      .reading()
-      .createQueryBuilder(DecisionSchema, 'decision')
-      .orderBy('decision.firstAt', 'DESC')
-      .addOrderBy('decision.id', 'DESC')
-      .limit(limit);
-    for (const [field, value] of Object.entries(equal)) {
-      if (value !== undefined) query.andWhere(`decision.${field} = :${field}`, { [field]: value });
-    }
+    const query = this.transactions.reading().createQueryBuilder(DecisionSchema, 'decision');
     if (from !== undefined) query.andWhere('decision.lastAt >= :from', { from });
     if (to !== undefined) query.andWhere('decision.firstAt <= :to', { to });
-    if (after !== null) {
-      query.andWhere('(decision.firstAt < :at OR (decision.firstAt = :at AND decision.id < :id))', {
-        at: after.instant,
-        id: after.id,
-      });
-    }
-    return query.getMany();
+    return newestFirst(onlyWhere(query, equal), 'firstAt', { after, limit });
   }
 
   /** Forgets at most `limit` rows that were last added to before the instant, and answers how many. */

@@ -1,9 +1,10 @@
 import { Injectable } from '@nestjs/common';
 import { Clock } from '../clock/clock.js';
+import type { InstantPlace } from '../database/listing.js';
 import { Transactions } from '../database/transactions.js';
 import { Ids } from '../random/ids.js';
 import type { StoredDecision } from './decision.schema.js';
-import { type DecisionCursor, type DecisionFilter, DecisionsRepository } from './decisions.repository.js';
+import { type DecisionFilter, DecisionsRepository } from './decisions.repository.js';
 
 /** How long equal decisions are folded into the first of them, in milliseconds. */
 const FOLD_MS = 60_000;
@@ -54,7 +55,7 @@ export class DecisionsService {
   /** Newest first. */
   list(
     filter: DecisionFilter,
-    after: DecisionCursor | null,
+    after: InstantPlace | null,
     limit: number,
   ): Promise<readonly StoredDecision[]> {
     return this.repository.page(filter, after, limit);

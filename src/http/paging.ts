@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import type { InstantPlace } from '../database/listing.js';
 import { ValidationError } from '../errors/reveille-error.js';
 
 /** A place in a list that is sorted by an instant, then an id. */
@@ -62,7 +63,7 @@ function decode(cursor: string): readonly string[] {
  *
  * @throws ValidationError when the cursor is of another list.
  */
-export function instantPlaceIn(after: readonly string[] | null): { instant: number; id: string } | null {
+export function instantPlaceIn(after: readonly string[] | null): InstantPlace | null {
   if (after === null) return null;
   const place = instantPlace.safeParse(after);
   if (!place.success) throw new ValidationError('The cursor is none of this list.');

@@ -3,9 +3,9 @@ import { AgentsRepository } from '../agents/agents.repository.js';
 import { Clock } from '../clock/clock.js';
 import { Transactions } from '../database/transactions.js';
 import { NotFoundError } from '../errors/reveille-error.js';
+import { SessionsService } from '../sessions/sessions.service.js';
 import type { ParticipantRole, Task, TaskParticipant } from '../tasks/task.schema.js';
 import { TasksRepository } from '../tasks/tasks.repository.js';
-import { Handover } from './handover.js';
 
 /** The roles that agents hold on a task beside being its assignee. */
 @Injectable()
@@ -14,7 +14,7 @@ export class ParticipantsService {
     private readonly transactions: Transactions,
     private readonly tasks: TasksRepository,
     private readonly agents: AgentsRepository,
-    private readonly handover: Handover,
+    private readonly sessions: SessionsService,
     private readonly clock: Clock,
   ) {}
 
@@ -39,7 +39,7 @@ export class ParticipantsService {
     await this.transactions.run(async () => {
       const task = await this.lockedTask(taskId);
       await this.tasks.removeParticipant(taskId, agentProfileId, role);
-      await this.handover.retireUnlessSeated(agentProfileId, task);
+      await this.sessions.retireUnlessSeated(agentProfileId, task);
     });
   }
 

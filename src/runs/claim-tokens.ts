@@ -1,13 +1,11 @@
-import { createHash } from 'node:crypto';
 import { Injectable } from '@nestjs/common';
+import { SECRET_BYTES, hashOf, sameHash } from '../auth/token-text.js';
 import { TokensService } from '../auth/tokens.service.js';
 import { LeaseClock } from '../database/lease-clock.js';
 import { Randomness } from '../random/randomness.js';
 import { type ClaimReport, DEFAULT_LEASE_SECONDS } from './claim.js';
 import type { ClaimProof } from './claims.repository.js';
 import type { Run } from './run.schema.js';
-
-const CLAIM_TOKEN_BYTES = 32;
 
 /** What a claim's holder is given. */
 export interface ClaimGrant {
@@ -35,7 +33,7 @@ export class ClaimTokens {
       runId: run.id,
       expiresAt: leaseExpiresAt,
     });
-    const claimToken = this.randomness.bytes(CLAIM_TOKEN_BYTES).toString('hex');
+    const claimToken = this.randomness.bytes(SECRET_BYTES).toString('hex');
     return { claimToken, agentToken: token, leaseExpiresAt };
   }
 
@@ -55,11 +53,11 @@ export class ClaimTokens {
 
 /** What is stored of a claim: never its token. */
 export function proofOf(report: ClaimReport): ClaimProof {
-  const claimTokenHash = createHash('sha256').update(report.claimToken).digest('hex');
-  return { claimTokenHash, claimedByTokenId: report.bearerTokenId };
+  return { claimTokenHash: hashOf(report.claimToken), claimedByTokenId: report.bearerTokenId };
 }
 
 /** Whether the claim that is shown is the one that holds the run. */
 export function holds(proof: ClaimProof, run: Run): boolean {
-  return run.claimTokenHash === proof.claimTokenHash && run.claimedByTokenId === proof.claimedByTokenId;
+  if (run.claimTokenHash === null || run.claimedByTokenId !== proof.claimedByTokenId) return false;
+  return sameHash(run.claimTokenHash, proof.claimTokenHash);
 }

@@ -45,8 +45,8 @@ export interface ClaimReport {
   readonly bearerTokenId: string;
 }
 
-export const STOP_REASONS = ['cancelled', 'paused', 'interrupted', 'draining'] as const;
-export type StopReason = (typeof STOP_REASONS)[number];
+/** Why a worker is told to stop a turn. */
+export type StopReason = 'cancelled' | 'paused' | 'interrupted' | 'draining';
 
 export interface Heartbeat {
   readonly leaseExpiresAt: number;

@@ -3,7 +3,6 @@ import { Transactions } from '../database/transactions.js';
 import type { Session } from '../sessions/session.schema.js';
 import { isTerminal } from '../sessions/session-state.js';
 import { type EnsuredSession, SessionsService } from '../sessions/sessions.service.js';
-import { holdsSeat } from '../tasks/task-seats.js';
 import type { Task } from '../tasks/task.schema.js';
 import { TasksRepository } from '../tasks/tasks.repository.js';
 import type { ClaimReport } from './claim.js';
@@ -66,16 +65,11 @@ export class RunSessions {
       // A turn that has begun before is stopped by its heartbeat; its worker still has a process to let go of.
       if (current.sessionId === null)
         await this.endings.abandon({ ...current, sessionId: id }, 'interrupted');
-      await this.retireUnlessSeated(run.agentProfileId, task);
+      if (task !== null) await this.sessions.retireUnlessSeated(run.agentProfileId, task);
       return null;
     });
     if (begun === null) throw new ClaimLostError();
     return begun;
-  }
-
-  private async retireUnlessSeated(agentProfileId: string, task: Task | null): Promise<void> {
-    if (task === null || holdsSeat(agentProfileId, task, await this.tasks.participants(task.id))) return;
-    await this.sessions.retire({ taskId: task.id, agentProfileId });
   }
 
   private async taskOf({ taskId, workspaceId }: Run): Promise<Task | null> {

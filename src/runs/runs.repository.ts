@@ -1,24 +1,14 @@
 import { Injectable } from '@nestjs/common';
 import { Brackets } from 'typeorm';
 import type { Window } from '../clock/window.js';
+import { type InstantPlace, newestFirst, onlyWhere } from '../database/listing.js';
 import { Transactions } from '../database/transactions.js';
 import { type Run, RunSchema, type RunStatus, type RunWake, RunWakeSchema } from './run.schema.js';
 
 /** Which runs a list shows; what is left open is not asked. */
-export interface RunFilter {
-  readonly workspaceId?: string | undefined;
-  readonly status?: RunStatus | undefined;
-  readonly agentProfileId?: string | undefined;
-  readonly taskId?: string | undefined;
-  readonly reason?: string | undefined;
-}
-
-/** Where a page of runs goes on, newest first. */
-export interface RunCursor {
-  /** When it was requested. */
-  readonly instant: number;
-  readonly id: string;
-}
+export type RunFilter = Readonly<
+  Partial<Record<'workspaceId' | 'agentProfileId' | 'taskId' | 'reason', string | undefined>>
+> & { readonly status?: RunStatus | undefined };
 
 /** What two wakes must have in common to be merged. */
 export interface MergeKey {
@@ -52,23 +42,9 @@ export class RunsRepository {
   }
 
   /** Newest first. */
-  page(filter: RunFilter, after: RunCursor | null, limit: number): Promise<Run[]> {
-    const query = this.transactions
-      .reading()
-      .createQueryBuilder(RunSchema, 'run')
-      .orderBy('run.requestedAt', 'DESC')
-      .addOrderBy('run.id', 'DESC')
-      .limit(limit);
-    for (const [field, value] of Object.entries(filter)) {
-      if (value !== undefined) query.andWhere(`run.${field} = :${field}`, { [field]: value as string });
-    }
-    if (after !== null) {
-      query.andWhere('(run.requestedAt < :at OR (run.requestedAt = :at AND run.id < :id))', {
-        at: after.instant,
-        id: after.id,
-      });
-    }
-    return query.getMany();
+  page(filter: RunFilter, after: InstantPlace | null, limit: number): Promise<Run[]> {
+    const query = this.transactions.reading().createQueryBuilder(RunSchema, 'run');
+    return newestFirst(onlyWhere(query, filter), 'requestedAt', { after, limit });
   }
 
   /** The run whose own key it is, when that was requested after the given instant. */

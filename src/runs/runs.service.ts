@@ -1,4 +1,5 @@
 import { Injectable } from '@nestjs/common';
+import type { InstantPlace } from '../database/listing.js';
 import { NotFoundError } from '../errors/reveille-error.js';
 import type { EnsuredSession } from '../sessions/sessions.service.js';
 import {
@@ -15,7 +16,7 @@ import { RunLeases } from './run-leases.js';
 import type { Run } from './run.schema.js';
 import { RunSessions } from './run-sessions.js';
 import { RunWakes } from './run-wakes.js';
-import { type RunCursor, type RunFilter, RunsRepository } from './runs.repository.js';
+import { type RunFilter, RunsRepository } from './runs.repository.js';
 
 /**
  * Runs: reading them, claiming them, and reporting what became of them.
@@ -43,7 +44,7 @@ export class RunsService {
   }
 
   /** Newest first. */
-  list(filter: RunFilter, after: RunCursor | null, limit: number): Promise<readonly Run[]> {
+  list(filter: RunFilter, after: InstantPlace | null, limit: number): Promise<readonly Run[]> {
     return this.repository.page(filter, after, limit);
   }
 

@@ -54,16 +54,6 @@ export class AdmissionReports {
     });
   }
 
-  /** Under a savepoint: a decision that cannot be kept is a decision all the same, and never the caller's error. */
-  private async keep(wake: Wake, decision: NewDecision): Promise<number> {
-    try {
-      return await this.transactions.savepoint(() => this.decisions.keep(decision));
-    } catch (error) {
-      this.logger.warn({ reason: wake.reason, error: String(error) }, 'a decision could not be kept');
-      return 1;
-    }
-  }
-
   /**
    * Keeps that a wake could not be decided, once the transaction that tried has been rolled back. That it cannot be kept
    * either must not hide why it could not be decided. A wake for nobody belongs to no workspace and is not kept.
@@ -79,6 +69,16 @@ export class AdmissionReports {
         { reason: wake.reason, error: String(failure) },
         'an undecided wake could not be noted',
       );
+    }
+  }
+
+  /** Under a savepoint: a decision that cannot be kept is a decision all the same, and never the caller's error. */
+  private async keep(wake: Wake, decision: NewDecision): Promise<number> {
+    try {
+      return await this.transactions.savepoint(() => this.decisions.keep(decision));
+    } catch (error) {
+      this.logger.warn({ reason: wake.reason, error: String(error) }, 'a decision could not be kept');
+      return 1;
     }
   }
 }

@@ -9,7 +9,9 @@ import type { Wake } from './wake.js';
 import { REASON_LABELS, reasonLabel } from '../runs/wake-reason.js';
 
 /** Why a wake has no key: because none could be derived, or because none is meant to be. */
-export type KeylessCause = 'unresolved' | 'by_design';
+const KEYLESS_CAUSES = ['unresolved', 'by_design'] as const;
+
+export type KeylessCause = (typeof KEYLESS_CAUSES)[number];
 
 /**
  * Everything admission counts and logs. Nothing here decides, and an ordinary admission is silent: what is counted
@@ -31,7 +33,7 @@ export class AdmissionTelemetry {
     );
     this.keylesses = metrics.counter(
       { name: 'office_run_dedup_keyless_total', help: 'Wakes that a producer enqueued without a key.' },
-      { reason: REASON_LABELS, cause: ['unresolved', 'by_design'] },
+      { reason: REASON_LABELS, cause: KEYLESS_CAUSES },
     );
     this.allowances = metrics.counter(
       {

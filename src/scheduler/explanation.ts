@@ -1,15 +1,13 @@
 import type { ErrorCode } from '../errors/reveille-error.js';
 import type { Allowance } from './allowance.js';
-import type { GateName } from './admission-gate.js';
+import type { GateName, Verdict } from './admission-gate.js';
 import type { QueueOutcome } from './queue-outcome.js';
-
-/** What a step of admission says of a wake; `not_reached` when one before it has stopped the wake. */
-export const GATE_VERDICTS = ['pass', 'stop', 'not_reached', 'not_in_scope', 'degraded'] as const;
 
 /** One step, and what it read. */
 export interface GateReport {
   readonly gate: GateName;
-  readonly verdict: (typeof GATE_VERDICTS)[number];
+  /** `not_reached` when a step before it has stopped the wake. */
+  readonly verdict: Verdict['kind'] | 'not_reached';
   readonly detail: GateDetail | null;
 }
 

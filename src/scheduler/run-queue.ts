@@ -82,14 +82,14 @@ export class RunQueue {
     return this.runs.findByMergedKey({ workspaceId, keyScope, idempotencyKey }, EVER);
   }
 
-  /** Asked after the row was changed and so locked: what was read before may be somebody else's merge ago. */
-  private async isFirstMerge({ id }: Run): Promise<boolean> {
-    return (await this.runs.find(id))?.coalescedCount === 2;
-  }
-
   /** Frees the wake's key in the ledger, where only a row whose run is gone still has it. */
   async freeLedgerKey({ idempotencyKey, keyScope }: Wake, workspaceId: string): Promise<void> {
     if (idempotencyKey !== null) await this.runs.forgetMergedKey({ workspaceId, keyScope, idempotencyKey });
+  }
+
+  /** Asked after the row was changed and so locked: what was read before may be somebody else's merge ago. */
+  private async isFirstMerge({ id }: Run): Promise<boolean> {
+    return (await this.runs.find(id))?.coalescedCount === 2;
   }
 
   private async note(

@@ -29,7 +29,7 @@ export function readPayload(payload: string): PayloadFacts {
   return {
     taskId: readTaskId(fields['task_id']),
     actorType: readText(fields['actor_type']),
-    actorId: readText(fields['actor_id']) === '' ? null : readText(fields['actor_id']),
+    actorId: fields['actor_id'] === '' ? null : readText(fields['actor_id']),
   };
 }
 

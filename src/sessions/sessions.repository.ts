@@ -1,15 +1,14 @@
 import { Injectable } from '@nestjs/common';
+import { byId, onlyWhere } from '../database/listing.js';
 import { Transactions } from '../database/transactions.js';
 import type { SessionPair } from './session.errors.js';
 import { type Session, SessionSchema } from './session.schema.js';
 import { TERMINAL_STATES } from './session-state.js';
 
 /** Which sessions a list shows; what is left open is not asked. */
-export interface SessionFilter {
-  readonly workspaceId?: string | undefined;
-  readonly agentProfileId?: string | undefined;
-  readonly state?: string | undefined;
-}
+export type SessionFilter = Readonly<
+  Partial<Record<'workspaceId' | 'agentProfileId' | 'state', string | undefined>>
+>;
 
 /** Every statement over sessions. The terminal states in SQL are bound from the one list that the code has. */
 @Injectable()
@@ -69,16 +68,8 @@ export class SessionsRepository {
 
   /** By id, after the given one. */
   page(filter: SessionFilter, after: string | null, limit: number): Promise<Session[]> {
-    const query = this.transactions
-      .reading()
-      .createQueryBuilder(SessionSchema, 'session')
-      .orderBy('session.id')
-      .limit(limit);
-    for (const [field, value] of Object.entries(filter)) {
-      if (value !== undefined) query.andWhere(`session.${field} = :${field}`, { [field]: value as string });
-    }
-    if (after !== null) query.andWhere('session.id > :after', { after });
-    return query.getMany();
+    const query = this.transactions.reading().createQueryBuilder(SessionSchema, 'session');
+    return byId(onlyWhere(query, filter), after, limit);
   }
 
   /** Changes a session that is still in the expected state, and answers whether it was. */

@@ -4,6 +4,8 @@ import { causesOf } from '../errors/causes.js';
 import { Transactions } from '../database/transactions.js';
 import { NotFoundError, ValidationError } from '../errors/reveille-error.js';
 import { MetricsService } from '../metrics/metrics.service.js';
+import { holdsSeat } from '../tasks/task-seats.js';
+import type { Task } from '../tasks/task.schema.js';
 import { TasksRepository } from '../tasks/tasks.repository.js';
 import { OfficeSessionCreator } from './office-session.creator.js';
 import { OfficeSessionRaceConflict, type SessionPair } from './session.errors.js';
@@ -142,6 +144,12 @@ export class SessionsService {
     await this.transactions.run(async () => {
       for (const session of await this.repository.live(pair)) await this.records.move(session, 'COMPLETED');
     });
+  }
+
+  /** Ends the agent's conversation about the task, unless it still takes part in another role. */
+  async retireUnlessSeated(agentProfileId: string, task: Task): Promise<void> {
+    if (holdsSeat(agentProfileId, task, await this.tasks.participants(task.id))) return;
+    await this.retire({ taskId: task.id, agentProfileId });
   }
 
   private async findOrCreate(request: SessionRequest): Promise<EnsuredSession> {

@@ -1,5 +1,6 @@
 import { Injectable } from '@nestjs/common';
 import { Dialect } from '../database/dialect.js';
+import { byId, onlyWhere } from '../database/listing.js';
 import { Transactions } from '../database/transactions.js';
 import {
   type ParticipantRole,
@@ -36,14 +37,8 @@ export class TasksRepository {
 
   /** Of one workspace, or of all when it is null; by id, after the given one. */
   page(workspaceId: string | null, after: string | null, limit: number): Promise<Task[]> {
-    const query = this.transactions
-      .reading()
-      .createQueryBuilder(TaskSchema, 'task')
-      .orderBy('task.id')
-      .limit(limit);
-    if (workspaceId !== null) query.andWhere('task.workspaceId = :workspaceId', { workspaceId });
-    if (after !== null) query.andWhere('task.id > :after', { after });
-    return query.getMany();
+    const query = this.transactions.reading().createQueryBuilder(TaskSchema, 'task');
+    return byId(onlyWhere(query, { workspaceId: workspaceId ?? undefined }), after, limit);
   }
 
   async update(id: string, changes: Partial<Task>): Promise<void> {

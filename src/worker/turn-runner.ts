@@ -1,7 +1,7 @@
 import { Inject, Injectable, Logger } from '@nestjs/common';
 import { Clock } from '../clock/clock.js';
 import { type ReveilleOptions, REVEILLE_OPTIONS } from '../config/options.js';
-import type { Claim, ClaimReport } from '../runs/claim.js';
+import { type Claim, type ClaimReport, DEFAULT_LEASE_SECONDS } from '../runs/claim.js';
 import { ClaimLostError } from '../runs/run.errors.js';
 import { RunInterrupts } from '../runs/run-interrupts.js';
 import { RunsService } from '../runs/runs.service.js';
@@ -10,7 +10,7 @@ import { ServerAddress } from './server-address.js';
 import { type TurnReport, type TurnStop, reportOf, turnEnvironment, turnInput } from './turn.js';
 
 /** How often a turn says that it is still at work, in milliseconds: a third of its lease, so that one may be missed. */
-const HEARTBEAT_MS = 10_000;
+const HEARTBEAT_MS = (DEFAULT_LEASE_SECONDS * 1000) / 3;
 
 /** How long after the last heartbeat that was heard a turn must end: before its lease does, with the grace to spare. */
 const UNHEARD_MS = 1.5 * HEARTBEAT_MS;

@@ -1,12 +1,12 @@
 import { viewAgent } from '../agents/agent-view.js';
-import type { Claim } from '../runs/claim.js';
+import type { Claim, StopReason } from '../runs/claim.js';
 import { viewRun, viewWake } from '../runs/run-view.js';
 import type { Session } from '../sessions/session.schema.js';
 import { viewSession } from '../sessions/session-view.js';
 import type { ProcessResult } from './executors/command.executor.js';
 
 /** Why a turn was made to end. */
-export type TurnStop = 'cancelled' | 'paused' | 'interrupted' | 'draining' | 'overtime' | 'unheard';
+export type TurnStop = StopReason | 'overtime' | 'unheard';
 
 /** What is to be reported of a turn. */
 export type TurnReport =

@@ -1,4 +1,5 @@
 import { Injectable } from '@nestjs/common';
+import { byId } from '../database/listing.js';
 import { Transactions } from '../database/transactions.js';
 import {
   type Workspace,
@@ -22,13 +23,7 @@ export class WorkspacesRepository {
 
   /** Oldest first by id, after the given one. */
   page(after: string | null, limit: number): Promise<Workspace[]> {
-    const query = this.transactions
-      .reading()
-      .createQueryBuilder(WorkspaceSchema, 'workspace')
-      .orderBy('workspace.id')
-      .limit(limit);
-    if (after !== null) query.where('workspace.id > :after', { after });
-    return query.getMany();
+    return byId(this.transactions.reading().createQueryBuilder(WorkspaceSchema, 'workspace'), after, limit);
   }
 
   /** The pause in force, if any. Nothing is cached: each call asks the database. */

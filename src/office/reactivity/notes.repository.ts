@@ -1,4 +1,5 @@
 import { Injectable } from '@nestjs/common';
+import { byId } from '../../database/listing.js';
 import { Transactions } from '../../database/transactions.js';
 import { type Note, NoteSchema } from './note.schema.js';
 
@@ -22,10 +23,7 @@ export class NotesRepository {
     const query = this.transactions
       .reading()
       .createQueryBuilder(NoteSchema, 'note')
-      .where('note.createdAt < :instant', { instant })
-      .orderBy('note.id')
-      .limit(limit);
-    if (after !== null) query.andWhere('note.id > :after', { after });
-    return query.getMany();
+      .where('note.createdAt < :instant', { instant });
+    return byId(query, after, limit);
   }
 }
