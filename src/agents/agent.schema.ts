@@ -54,5 +54,8 @@ export const AgentSchema = new EntitySchema<Agent>({
     updatedAt: instant('updated_at'),
     deletedAt: instant('deleted_at', { nullable: true }),
   },
-  indices: [{ name: 'agents_workspace', columns: ['workspaceId', 'id'] }],
+  indices: [
+    { name: 'agents_workspace', columns: ['workspaceId', 'id'] },
+    { name: 'agents_deleted', columns: ['deletedAt'], where: 'deleted_at IS NOT NULL' },
+  ],
 });

@@ -1,6 +1,11 @@
 import { Module } from '@nestjs/common';
+import { WorkspacesModule } from '../workspaces/workspaces.module.js';
 import { AgentsRepository } from './agents.repository.js';
 import { AgentsService } from './agents.service.js';
 
-@Module({ providers: [AgentsRepository, AgentsService], exports: [AgentsRepository, AgentsService] })
+@Module({
+  imports: [WorkspacesModule],
+  providers: [AgentsRepository, AgentsService],
+  exports: [AgentsRepository, AgentsService],
+})
 export class AgentsModule {}

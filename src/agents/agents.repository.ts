@@ -1,23 +1,34 @@
 import { Injectable } from '@nestjs/common';
+import type { EntityManager, SelectQueryBuilder } from 'typeorm';
+import { Dialect } from '../database/dialect.js';
 import { byId, onlyWhere } from '../database/listing.js';
 import { Transactions } from '../database/transactions.js';
 import { type Agent, AgentSchema } from './agent.schema.js';
 
-/** Every statement over agents. A deleted agent is found by none of them. */
+/** Every statement over agents. A deleted agent is found only by those that say so. */
 @Injectable()
 export class AgentsRepository {
-  constructor(private readonly transactions: Transactions) {}
+  constructor(
+    private readonly transactions: Transactions,
+    private readonly dialect: Dialect,
+  ) {}
 
   async insert(agent: Agent): Promise<void> {
     await this.transactions.writing().insert(AgentSchema, agent);
   }
 
   find(id: string): Promise<Agent | null> {
-    return this.transactions
-      .reading()
-      .createQueryBuilder(AgentSchema, 'agent')
-      .where('agent.id = :id AND agent.deletedAt IS NULL', { id })
-      .getOne();
+    return this.one(this.transactions.reading(), id).getOne();
+  }
+
+  /** Finds the agent and keeps it from being deleted until the transaction ends. */
+  keep(id: string): Promise<Agent | null> {
+    return this.dialect.forKeeping(this.one(this.transactions.writing(), id)).getOne();
+  }
+
+  /** Finds the agent and keeps everybody else from keeping, claiming for or changing it until the transaction ends. */
+  lock(id: string): Promise<Agent | null> {
+    return this.dialect.forUpdate(this.one(this.transactions.writing(), id)).getOne();
   }
 
   /** Of one workspace, or of all when it is null; by id, after the given one. */
@@ -29,7 +40,22 @@ export class AgentsRepository {
     return byId(onlyWhere(query, { workspaceId: workspaceId ?? undefined }), after, limit);
   }
 
+  /** Agents that were deleted after the instant. */
+  deletedSince(instant: number): Promise<Agent[]> {
+    return this.transactions
+      .reading()
+      .createQueryBuilder(AgentSchema, 'agent')
+      .where('agent.deletedAt > :instant', { instant })
+      .getMany();
+  }
+
   async update(id: string, changes: Partial<Agent>): Promise<void> {
     await this.transactions.writing().update(AgentSchema, { id }, changes);
+  }
+
+  private one(manager: EntityManager, id: string): SelectQueryBuilder<Agent> {
+    return manager
+      .createQueryBuilder(AgentSchema, 'agent')
+      .where('agent.id = :id AND agent.deletedAt IS NULL', { id });
   }
 }

@@ -4,6 +4,7 @@ import { Dialect, primaryKeyOf } from '../database/dialect.js';
 import { Transactions } from '../database/transactions.js';
 import { IdTakenError, NotFoundError } from '../errors/reveille-error.js';
 import { Ids } from '../random/ids.js';
+import { ResumeSignal } from '../workspaces/resume-signal.js';
 import { mayAssignByDefault } from './agent-permissions.js';
 import type { Agent } from './agent.schema.js';
 import { AgentsRepository } from './agents.repository.js';
@@ -40,6 +41,7 @@ export class AgentsService {
     private readonly repository: AgentsRepository,
     private readonly clock: Clock,
     private readonly ids: Ids,
+    private readonly resumed: ResumeSignal,
   ) {}
 
   /** @throws IdTakenError when the chosen id is in use, also by a deleted agent. */
@@ -81,6 +83,11 @@ export class AgentsService {
       const agent = await this.get(id);
       const changed = { ...given(changes), updatedAt: this.clock.now() };
       await this.repository.update(id, changed);
+      if (changes.status === 'idle') {
+        this.transactions.afterCommit(() => {
+          this.resumed.send();
+        });
+      }
       return { ...agent, ...changed };
     });
   }

@@ -37,6 +37,10 @@ export class TokensRepository {
     await this.transactions.writing().delete(TokenSchema, { runId });
   }
 
+  async deleteOfAgent(agentProfileId: string): Promise<void> {
+    await this.transactions.writing().delete(TokenSchema, { agentProfileId });
+  }
+
   async extendOfRun(runId: string, expiresAt: number): Promise<void> {
     await this.transactions.writing().update(TokenSchema, { runId }, { expiresAt });
   }

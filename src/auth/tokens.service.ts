@@ -108,6 +108,11 @@ export class TokensService {
     return this.transactions.run(() => this.repository.deleteOfRun(runId));
   }
 
+  /** The tokens of an agent die with it. */
+  revokeOfAgent(agentProfileId: string): Promise<void> {
+    return this.transactions.run(() => this.repository.deleteOfAgent(agentProfileId));
+  }
+
   /** The token made for a run lives as long as the run's lease. */
   extendOfRun(runId: string, leaseExpiresAt: number): Promise<void> {
     return this.transactions.run(() => this.repository.extendOfRun(runId, leaseExpiresAt));

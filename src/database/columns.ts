@@ -23,7 +23,11 @@ export const integer = (name: string, extra: Extra = {}): EntitySchemaColumnOpti
   ...extra,
 });
 
-export const boolean = (name: string): EntitySchemaColumnOptions => ({ name, type: 'boolean' });
+export const boolean = (name: string, extra: Extra = {}): EntitySchemaColumnOptions => ({
+  name,
+  type: 'boolean',
+  ...extra,
+});
 
 /** An instant, in integer milliseconds since 1970 on both databases. */
 export const instant = (name: string, extra: Extra = {}): EntitySchemaColumnOptions => ({

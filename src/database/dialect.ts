@@ -35,7 +35,10 @@ export abstract class Dialect {
   /** Locks the rows that the query finds, waiting for whoever holds them. */
   abstract forUpdate<T extends ObjectLiteral>(query: SelectQueryBuilder<T>): SelectQueryBuilder<T>;
 
-  /** Locks the rows that the query finds, passing over those that somebody holds. */
+  /** Keeps whoever would lock the rows that the query finds by {@link forUpdate} waiting, and nobody else. */
+  abstract forKeeping<T extends ObjectLiteral>(query: SelectQueryBuilder<T>): SelectQueryBuilder<T>;
+
+  /** Locks the rows that the query finds, passing over those that somebody holds; whoever only keeps them does not. */
   abstract forUpdateSkipLocked<T extends ObjectLiteral>(query: SelectQueryBuilder<T>): SelectQueryBuilder<T>;
 
   /** The instant that leases are set and judged by: null where the application's clock is as good. */

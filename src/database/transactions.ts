@@ -109,6 +109,11 @@ export abstract class Transactions {
     }
   }
 
+  /** Runs `work` so that its failure undoes all of it and nothing else: in a transaction, or a step of the open one. */
+  undivided<T>(work: () => Promise<T>): Promise<T> {
+    return this.inside ? this.savepoint(work) : this.run(work);
+  }
+
   private unit(): UnitOfWork | undefined {
     const unit = this.current.getStore();
     if (unit?.open === false) throw new StrayStatementError();

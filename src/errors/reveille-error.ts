@@ -11,6 +11,7 @@ export const ERROR_CODES = [
   'session_conflict',
   'illegal_transition',
   'claim_lost',
+  'blocker_cycle',
   'payload_too_large',
   'unsupported_media_type',
   'too_many_requests',
@@ -28,6 +29,11 @@ export abstract class ReveilleError extends Error {
   constructor(message: string, options?: ErrorOptions) {
     super(message, options);
     this.name = new.target.name;
+  }
+
+  /** What a caller is told beside code and message. */
+  get members(): Readonly<Record<string, unknown>> {
+    return {};
   }
 }
 

@@ -1,10 +1,11 @@
-import { Body, Controller, Get, Param, Patch, Post, Query } from '@nestjs/common';
+import { Body, Controller, Delete, Get, HttpCode, Param, Patch, Post, Query } from '@nestjs/common';
 import type { Agent } from '../agents/agent.schema.js';
 import { viewAgent } from '../agents/agent-view.js';
 import { AgentsService } from '../agents/agents.service.js';
 import type { Principal } from '../auth/principal.js';
 import { TokensService } from '../auth/tokens.service.js';
 import { ForbiddenError } from '../errors/reveille-error.js';
+import { AgentRemoval } from '../office/agent-removal.service.js';
 import { RunsService } from '../runs/runs.service.js';
 import { WorkspacesService } from '../workspaces/workspaces.service.js';
 import { Caller } from './auth/caller.decorator.js';
@@ -21,6 +22,7 @@ export class AgentsController {
     private readonly workspaces: WorkspacesService,
     private readonly tokens: TokensService,
     private readonly runs: RunsService,
+    private readonly removal: AgentRemoval,
   ) {}
 
   @Post()
@@ -60,6 +62,14 @@ export class AgentsController {
       throw new ForbiddenError('Only an administrator may change more of an agent than its status.');
     }
     return this.view(await this.agents.update(id, body));
+  }
+
+  /** Softly: later reads find nothing, history keeps the name. */
+  @Delete(':id')
+  @HttpCode(204)
+  @Rights('admin')
+  async remove(@Param('id') id: string): Promise<void> {
+    await this.removal.remove(id);
   }
 
   @Post(':id/tokens')

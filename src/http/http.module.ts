@@ -13,11 +13,14 @@ import { SessionsModule } from '../sessions/sessions.module.js';
 import { WorkspacesModule } from '../workspaces/workspaces.module.js';
 import { AgentsController } from './agents.controller.js';
 import { AuthGuard } from './auth/auth.guard.js';
+import { BlockersController } from './blockers.controller.js';
 import { ClaimsController } from './claims.controller.js';
+import { CommentsController } from './comments.controller.js';
 import { DecisionsController } from './decisions.controller.js';
 import { HealthController } from './health.controller.js';
 import { InputPipe } from './input.pipe.js';
 import { MetricsController } from './metrics.controller.js';
+import { ParticipantsController } from './participants.controller.js';
 import { ProblemFilter } from './problem.filter.js';
 import { Problems } from './problems.js';
 import { Readiness } from './readiness.js';
@@ -52,6 +55,9 @@ import { WorkspacesController } from './workspaces.controller.js';
     TokensController,
     AgentsController,
     TasksController,
+    ParticipantsController,
+    BlockersController,
+    CommentsController,
     WakesController,
     DecisionsController,
     ClaimsController,

@@ -14,6 +14,7 @@ const STATUS_OF = {
   session_conflict: HttpStatus.CONFLICT,
   illegal_transition: HttpStatus.CONFLICT,
   claim_lost: HttpStatus.CONFLICT,
+  blocker_cycle: HttpStatus.CONFLICT,
   payload_too_large: HttpStatus.PAYLOAD_TOO_LARGE,
   unsupported_media_type: HttpStatus.UNSUPPORTED_MEDIA_TYPE,
   too_many_requests: HttpStatus.TOO_MANY_REQUESTS,

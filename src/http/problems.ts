@@ -26,7 +26,7 @@ export class Problems {
 
   of(error: unknown): Problem {
     const known = knownErrorIn(error);
-    if (known !== undefined) return problem(known.code, known.message);
+    if (known !== undefined) return { ...problem(known.code, known.message), ...known.members };
     if (error instanceof ZodError) return invalid(error);
     if (error instanceof ZodValidationException) return this.of(error.getZodError());
     if (error instanceof HttpException) return ofFramework(error);

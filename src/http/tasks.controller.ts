@@ -1,7 +1,7 @@
-import { Body, Controller, Delete, Get, HttpCode, Param, Patch, Post, Put, Query } from '@nestjs/common';
+import { Body, Controller, Get, HttpCode, Param, Patch, Post, Query } from '@nestjs/common';
 import { type Principal, actorOf } from '../auth/principal.js';
 import { NotFoundError } from '../errors/reveille-error.js';
-import { ParticipantsService } from '../office/participants.service.js';
+import { AutoStartService } from '../office/auto-start.service.js';
 import { TasksService } from '../office/tasks.service.js';
 import { viewSession } from '../sessions/session-view.js';
 import { SessionsService } from '../sessions/sessions.service.js';
@@ -10,15 +10,15 @@ import { Caller } from './auth/caller.decorator.js';
 import { Rights } from './auth/rights.decorator.js';
 import { sees, visible } from './auth/visibility.js';
 import { pageOf } from './paging.js';
-import { AddParticipantDto, CreateTaskDto, RemoveParticipantDto, UpdateTaskDto } from './schemas/task.dto.js';
+import { AutoStartDto, CreateTaskDto, UpdateTaskDto } from './schemas/task.dto.js';
 import { PageDto } from './schemas/workspace.dto.js';
-import { viewParticipant, viewReaction, viewTask } from './views.js';
+import { viewReaction, viewTask } from './views.js';
 
 @Controller('v1/tasks')
 export class TasksController {
   constructor(
     private readonly tasks: TasksService,
-    private readonly participants: ParticipantsService,
+    private readonly autoStarts: AutoStartService,
     private readonly sessions: SessionsService,
   ) {}
 
@@ -54,36 +54,12 @@ export class TasksController {
     return { task: viewTask(task), reactions: reactions.map(viewReaction), interruptedSessionId };
   }
 
-  @Get(':id/participants')
-  @Rights('admin', 'user', 'agent', 'worker')
-  async listParticipants(@Caller() caller: Principal, @Param('id') id: string) {
-    await this.visible(caller, id);
-    return { items: (await this.participants.list(id)).map(viewParticipant), nextCursor: null };
-  }
-
-  @Put(':id/participants/:agentProfileId')
+  /** The workflow has moved the task to a step that starts its agent. */
+  @Post(':id/auto-start')
+  @HttpCode(200)
   @Rights('admin', 'user')
-  async addParticipant(
-    @Caller() caller: Principal,
-    @Param('id') id: string,
-    @Param('agentProfileId') agentProfileId: string,
-    @Body() { role }: AddParticipantDto,
-  ) {
-    await this.visible(caller, id);
-    return viewParticipant(await this.participants.add(id, agentProfileId, role));
-  }
-
-  @Delete(':id/participants/:agentProfileId')
-  @HttpCode(204)
-  @Rights('admin', 'user')
-  async removeParticipant(
-    @Caller() caller: Principal,
-    @Param('id') id: string,
-    @Param('agentProfileId') agentProfileId: string,
-    @Query() { role }: RemoveParticipantDto,
-  ): Promise<void> {
-    await this.visible(caller, id);
-    await this.participants.remove(id, agentProfileId, role ?? null);
+  async autoStart(@Caller() caller: Principal, @Param('id') id: string, @Body() body: AutoStartDto) {
+    return viewReaction(await this.autoStarts.start(await this.visible(caller, id), body));
   }
 
   @Get(':id/sessions')

@@ -5,6 +5,8 @@ import type { Reaction } from '../office/reactivity/reaction.js';
 import type { Allowance } from '../scheduler/allowance.js';
 import type { Decision } from '../scheduler/decision.js';
 import type { Explanation } from '../scheduler/explanation.js';
+import type { TaskBlocker } from '../tasks/task-blocker.schema.js';
+import type { TaskComment } from '../tasks/task-comment.schema.js';
 import type { Task, TaskParticipant } from '../tasks/task.schema.js';
 import type { Workspace, WorkspacePause } from '../workspaces/workspace.schema.js';
 
@@ -46,6 +48,15 @@ export function viewTask(task: Task) {
 
 export function viewParticipant({ taskId, agentProfileId, role, createdAt }: TaskParticipant) {
   return { taskId, agentProfileId, role, createdAt: toIso(createdAt) };
+}
+
+export function viewBlocker({ taskId, blockerTaskId, createdAt }: TaskBlocker) {
+  return { taskId, blockerTaskId, createdAt: toIso(createdAt) };
+}
+
+export function viewComment(comment: TaskComment) {
+  const { id, taskId, authorType, authorId, body, mentions, createdAt } = comment;
+  return { id, taskId, authorType, authorId, body, mentions, createdAt: toIso(createdAt) };
 }
 
 export function viewDecision(decision: Decision) {

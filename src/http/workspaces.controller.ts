@@ -2,19 +2,27 @@ import { Body, Controller, Delete, Get, HttpCode, Param, Post, Put, Query } from
 import type { Principal } from '../auth/principal.js';
 import { TokensService } from '../auth/tokens.service.js';
 import { NotFoundError } from '../errors/reveille-error.js';
+import { OnboardingService } from '../office/onboarding.service.js';
 import { WorkspacesService } from '../workspaces/workspaces.service.js';
 import { Caller } from './auth/caller.decorator.js';
 import { Rights } from './auth/rights.decorator.js';
 import { sees } from './auth/visibility.js';
 import { pageOf } from './paging.js';
-import { CreateTokenDto, CreateWorkspaceDto, PageDto, PauseWorkspaceDto } from './schemas/workspace.dto.js';
-import { viewPause, viewToken, viewWorkspace } from './views.js';
+import {
+  CreateTokenDto,
+  CreateWorkspaceDto,
+  OnboardingDto,
+  PageDto,
+  PauseWorkspaceDto,
+} from './schemas/workspace.dto.js';
+import { viewPause, viewReaction, viewTask, viewToken, viewWorkspace } from './views.js';
 
 @Controller('v1/workspaces')
 export class WorkspacesController {
   constructor(
     private readonly workspaces: WorkspacesService,
     private readonly tokens: TokensService,
+    private readonly onboarding: OnboardingService,
   ) {}
 
   @Post()
@@ -56,6 +64,16 @@ export class WorkspacesController {
   async resume(@Caller() caller: Principal, @Param('id') id: string): Promise<void> {
     await this.visible(caller, id);
     await this.workspaces.resume(id, operator(caller));
+  }
+
+  /** Gives a new coordinator its first task, and wakes it. */
+  @Post(':id/onboarding')
+  @Rights('admin', 'user')
+  async onboard(@Caller() caller: Principal, @Param('id') id: string, @Body() body: OnboardingDto) {
+    await this.visible(caller, id);
+    const { agentProfileId, title } = body;
+    const { task, reaction } = await this.onboarding.onboard({ workspaceId: id, agentProfileId, title });
+    return { task: viewTask(task), reaction: viewReaction(reaction) };
   }
 
   @Post(':id/tokens')

@@ -1,28 +1,49 @@
-import { Injectable } from '@nestjs/common';
+import { Injectable, Logger } from '@nestjs/common';
+import { Transactions } from '../database/transactions.js';
+import { RunEndings } from '../runs/run-endings.js';
 import { RunInterrupts } from '../runs/run-interrupts.js';
+import type { SessionPair } from '../sessions/session.errors.js';
 import { isTerminal } from '../sessions/session-state.js';
 import { SessionsService } from '../sessions/sessions.service.js';
 import type { Task } from '../tasks/task.schema.js';
 
-/** What happens to an agent that a task is taken away from: its turn is interrupted, its conversation may end. */
+/** What a mutation does to the agent that was at work: its turn is interrupted, its conversation may end. */
 @Injectable()
 export class Handover {
+  private readonly logger = new Logger(Handover.name);
+
   constructor(
+    private readonly transactions: Transactions,
     private readonly sessions: SessionsService,
     private readonly interrupts: RunInterrupts,
+    private readonly endings: RunEndings,
   ) {}
 
   /**
-   * Interrupts the previous assignee and answers its live session, or null. The same agent assigned again is no
-   * hand-over: it keeps its turn and its conversation.
+   * Interrupts whoever had the task, if it is taken away or cancelled, and answers their live session, or null. The
+   * same agent assigned again is no hand-over: it keeps its turn and its conversation.
    */
-  async from(before: Task, after: Task): Promise<string | null> {
+  async of(before: Task, after: Task): Promise<string | null> {
     const previous = before.assigneeAgentProfileId;
-    if (previous === null || previous === after.assigneeAgentProfileId) return null;
+    const isTakenAway = previous !== after.assigneeAgentProfileId;
+    const isCancelled = before.state !== 'CANCELLED' && after.state === 'CANCELLED';
+    if (previous === null || !(isTakenAway || isCancelled)) return null;
     const pair = { taskId: before.id, agentProfileId: previous };
     const session = await this.sessions.find(pair);
     await this.interrupts.interrupt(pair);
-    await this.sessions.retireUnlessSeated(previous, after);
+    if (isTakenAway) {
+      await this.dropRetries(pair);
+      await this.sessions.retireUnlessSeated(previous, after);
+    }
     return session === null || isTerminal(session.state) ? null : session.id;
+  }
+
+  /** Only a tidying: a retry that stays is recognised as overtaken when its turn comes, and cancelled then. */
+  private async dropRetries(pair: SessionPair): Promise<void> {
+    try {
+      await this.transactions.savepoint(() => this.endings.dropRetries(pair));
+    } catch (error) {
+      this.logger.warn({ error: String(error) }, 'the retries of a previous assignee could not be cancelled');
+    }
   }
 }

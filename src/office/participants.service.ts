@@ -25,9 +25,9 @@ export class ParticipantsService {
   /** @throws NotFoundError for an unknown task, or an agent that is not of its workspace. */
   add(taskId: string, agentProfileId: string, role: ParticipantRole): Promise<TaskParticipant> {
     return this.transactions.run(async () => {
+      const agent = await this.agents.keep(agentProfileId);
       const { workspaceId } = await this.lockedTask(taskId);
-      if ((await this.agents.find(agentProfileId))?.workspaceId !== workspaceId)
-        throw new NotFoundError('agent');
+      if (agent?.workspaceId !== workspaceId) throw new NotFoundError('agent');
       const participant = { taskId, agentProfileId, role, workspaceId, createdAt: this.clock.now() };
       await this.tasks.addParticipant(participant);
       return participant;

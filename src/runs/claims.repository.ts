@@ -1,4 +1,5 @@
 import { Injectable } from '@nestjs/common';
+import type { SelectQueryBuilder } from 'typeorm';
 import { type Agent, AgentSchema } from '../agents/agent.schema.js';
 import { Dialect } from '../database/dialect.js';
 import { Transactions } from '../database/transactions.js';
@@ -101,6 +102,20 @@ export class ClaimsRepository {
     return this.dialect.forUpdate(query).getOne();
   }
 
+  /** The agent's runs that have not ended, in the order of their ids, kept as by {@link lock}. */
+  lockUnended(agentProfileId: string): Promise<Run[]> {
+    const query = this.ofAgent(agentProfileId).andWhere(`run.status IN ('queued', 'claimed')`);
+    return this.dialect.forUpdate(query).getMany();
+  }
+
+  /** The agent's runs about the task that wait for another try, likewise. */
+  lockRetriesOf({ taskId, agentProfileId }: SessionPair): Promise<Run[]> {
+    const query = this.ofAgent(agentProfileId)
+      .andWhere('run.taskId = :taskId', { taskId })
+      .andWhere(`run.status = 'queued' AND run.scheduledRetryAt IS NOT NULL`);
+    return this.dialect.forUpdate(query).getMany();
+  }
+
   /** The runs whose holder has not been heard of in time. */
   overdue(now: number, limit: number): Promise<Run[]> {
     return this.transactions
@@ -126,5 +141,13 @@ export class ClaimsRepository {
       .where(`run.status = 'claimed' AND run.agentProfileId IN (:...ids)`, { ids })
       .getRawMany<{ id: string }>();
     return new Set(rows.map(({ id }) => id));
+  }
+
+  private ofAgent(agentProfileId: string): SelectQueryBuilder<Run> {
+    return this.transactions
+      .writing()
+      .createQueryBuilder(RunSchema, 'run')
+      .where('run.agentProfileId = :agentProfileId', { agentProfileId })
+      .orderBy('run.id');
   }
 }

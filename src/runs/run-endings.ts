@@ -2,6 +2,7 @@ import { Injectable } from '@nestjs/common';
 import { Clock } from '../clock/clock.js';
 import { storable } from '../database/storable.js';
 import { Transactions } from '../database/transactions.js';
+import type { SessionPair } from '../sessions/session.errors.js';
 import { SessionsService } from '../sessions/sessions.service.js';
 import type { ClaimReport } from './claim.js';
 import { ClaimTokens, holds, proofOf } from './claim-tokens.js';
@@ -40,12 +41,17 @@ export class RunEndings {
     return this.end(id, report, () => changes, acpSessionId);
   }
 
-  /** @throws NotFoundError, ClaimLostError */
-  fail(id: string, report: ClaimReport, error: string): Promise<Run> {
+  /**
+   * A failure that its worker calls final also keeps the task from being started again unasked.
+   *
+   * @throws NotFoundError, ClaimLostError
+   */
+  fail(id: string, report: ClaimReport, error: string, isFinal = false): Promise<Run> {
     const changes = {
       status: 'failed',
       finishedAt: this.clock.now(),
       errorMessage: storable(error),
+      isConclusive: isFinal ? true : null,
     } as const;
     return this.end(id, report, () => changes);
   }
@@ -60,8 +66,8 @@ export class RunEndings {
   }
 
   /**
-   * Cancels a run. One that is held shows it at once, but its agent counts as busy until the worker has let go: two
-   * processes never share one conversation.
+   * Cancels a run because a person wants it. One that is held shows it at once, but its agent counts as busy until the
+   * worker has let go: two processes never share one conversation.
    *
    * @throws NotFoundError, or IllegalTransitionError for a run that has ended.
    */
@@ -71,12 +77,23 @@ export class RunEndings {
       if (run.status !== 'queued' && run.status !== 'claimed') {
         throw new IllegalTransitionError('The run has ended already.');
       }
-      const changes = { status: 'cancelled', cancelReason: reason, finishedAt: this.clock.now() } as const;
-      await this.claims.change(id, run.status, changes);
-      await this.tokens.revoke(id);
-      await this.news.ended(run, 'cancelled', { reason });
-      this.news.changedUnderItsHolder(run);
-      return { ...run, ...changes };
+      return this.cancelLocked(run, reason, true);
+    });
+  }
+
+  /** Cancels whatever the agent has not ended, because the agent is no more. */
+  async withdrawAll(agentProfileId: string): Promise<void> {
+    await this.transactions.run(async () => {
+      for (const run of await this.claims.lockUnended(agentProfileId))
+        await this.cancelLocked(run, 'agent_deleted', null);
+    });
+  }
+
+  /** Cancels what waits to be tried again about a task that the agent has no more. */
+  async dropRetries(pair: SessionPair): Promise<void> {
+    await this.transactions.run(async () => {
+      for (const run of await this.claims.lockRetriesOf(pair))
+        await this.cancelLocked(run, 'task_assignee_changed', null);
     });
   }
 
@@ -106,6 +123,16 @@ export class RunEndings {
       await this.letGo(run);
       if (changes.status === 'failed') await this.news.ended(run, 'failed', { reason: 'worker_lost' });
     });
+  }
+
+  private async cancelLocked(run: Run, reason: string, isConclusive: true | null): Promise<Run> {
+    const finishedAt = this.clock.now();
+    const changes = { status: 'cancelled', cancelReason: reason, finishedAt, isConclusive } as const;
+    await this.claims.change(run.id, run.status, changes);
+    await this.tokens.revoke(run.id);
+    await this.news.ended(run, 'cancelled', { reason });
+    this.news.changedUnderItsHolder(run);
+    return { ...run, ...changes };
   }
 
   private afterLoss(run: Run, lostLimit: number): Partial<Run> {

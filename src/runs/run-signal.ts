@@ -1,23 +1,6 @@
-import { AsyncResource } from 'node:async_hooks';
-import { EventEmitter } from 'node:events';
 import { Injectable } from '@nestjs/common';
+import { Signal } from '../events/signal.js';
 
-/** Says within this process that there may be something to claim. Only a hint: whoever misses it finds the row anyway. */
+/** There may be something to claim. */
 @Injectable()
-export class RunSignal {
-  private readonly emitter = new EventEmitter().setMaxListeners(0);
-
-  send(): void {
-    this.emitter.emit('run');
-  }
-
-  /** Calls `listener` at every signal until the answered function is called. */
-  listen(listener: () => void): () => void {
-    // In the listener's own context: what it does must not pass for a part of the request that sent the signal.
-    const bound = AsyncResource.bind(listener);
-    this.emitter.on('run', bound);
-    return () => {
-      this.emitter.off('run', bound);
-    };
-  }
-}
+export class RunSignal extends Signal {}

@@ -1,5 +1,5 @@
 import { EntitySchema } from 'typeorm';
-import { instant, integer, text } from '../database/columns.js';
+import { boolean, instant, integer, text } from '../database/columns.js';
 
 export const RUN_STATUSES = ['queued', 'claimed', 'finished', 'failed', 'cancelled'] as const;
 export type RunStatus = (typeof RUN_STATUSES)[number];
@@ -42,6 +42,8 @@ export interface Run {
   readonly outputSummary: string | null;
   readonly errorMessage: string | null;
   readonly cancelReason: string | null;
+  /** True of a run that a person cancelled, or whose failure its worker called final: its task is not started again unasked. */
+  readonly isConclusive: boolean | null;
 }
 
 /** One of the wakes that a run answers, kept from the first merge on: a wake alone is its run's own row. */
@@ -100,6 +102,7 @@ export const RunSchema = new EntitySchema<Run>({
     outputSummary: text('output_summary', { nullable: true }),
     errorMessage: text('error_message', { nullable: true }),
     cancelReason: text('cancel_reason', { nullable: true }),
+    isConclusive: boolean('is_conclusive', { nullable: true }),
   },
   indices: [
     { name: RUN_KEY_INDEX.name, columns: KEY_PROPERTIES, unique: true, where: 'idempotency_key IS NOT NULL' },
@@ -121,6 +124,7 @@ export const RunSchema = new EntitySchema<Run>({
     },
     { name: 'runs_head', columns: ['agentProfileId', 'requestedAt', 'id'], where: `status = 'queued'` },
     { name: 'runs_newest', columns: ['workspaceId', 'requestedAt', 'id'] },
+    { name: 'runs_task', columns: ['workspaceId', 'taskId', 'requestedAt'], where: `task_id <> ''` },
   ],
 });
 

@@ -51,6 +51,6 @@ import { Staleness } from './staleness.js';
     RunEndings,
     RunsService,
   ],
-  exports: [RunsService, RunsRepository, ClaimsRepository, RunEndings, RunSignal, RunInterrupts],
+  exports: [RunsService, RunsRepository, ClaimsRepository, RunEndings, RunSignal, RunInterrupts, Staleness],
 })
 export class RunsModule {}

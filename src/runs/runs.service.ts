@@ -80,15 +80,16 @@ export class RunsService {
     return this.endings.finish(id, report, result);
   }
 
-  fail(id: string, report: ClaimReport, error: string): Promise<Run> {
-    return this.endings.fail(id, report, error);
+  /** `isFinal` when trying again is of no use. */
+  fail(id: string, report: ClaimReport, error: string, isFinal = false): Promise<Run> {
+    return this.endings.fail(id, report, error, isFinal);
   }
 
   release(id: string, report: ClaimReport): Promise<Run> {
     return this.endings.release(id, report);
   }
 
-  /** @throws IllegalTransitionError for a run that has ended. */
+  /** A person wants the run no more. @throws IllegalTransitionError for one that has ended. */
   cancel(id: string, reason: string): Promise<Run> {
     return this.endings.cancel(id, reason);
   }

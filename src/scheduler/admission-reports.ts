@@ -6,6 +6,7 @@ import { knownErrorIn } from '../errors/known-error.js';
 import type { Judgement } from './admission.js';
 import { AdmissionTelemetry } from './admission-telemetry.js';
 import type { Decision } from './decision.js';
+import type { Keyless } from './keyless.js';
 import type { QueueOutcome } from './queue-outcome.js';
 import type { Wake } from './wake.js';
 
@@ -27,6 +28,13 @@ export class AdmissionReports {
   /** How long a wake took from being asked for to its outcome. */
   took(outcome: QueueOutcome, milliseconds: number): void {
     this.telemetry.decided(outcome, milliseconds / 1000);
+  }
+
+  /** A producer has no key for a wake that it owes. */
+  keyless(reason: string, keyless: Keyless): void {
+    this.transactions.afterCommit(() => {
+      this.telemetry.keyless(reason, keyless);
+    });
   }
 
   async decided(

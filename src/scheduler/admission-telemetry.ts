@@ -4,14 +4,10 @@ import { ALLOWANCE_REASONS, type AllowanceReason, type Degraded } from './admiss
 import { ALLOWANCE_LIMIT } from './admission-limits.js';
 import type { Allowance } from './allowance.js';
 import type { Decision } from './decision.js';
+import { KEYLESS_CAUSES, type Keyless } from './keyless.js';
 import { QUEUE_OUTCOMES, type QueueOutcome } from './queue-outcome.js';
 import type { Wake } from './wake.js';
 import { REASON_LABELS, reasonLabel } from '../runs/wake-reason.js';
-
-/** Why a wake has no key: because none could be derived, or because none is meant to be. */
-const KEYLESS_CAUSES = ['unresolved', 'by_design'] as const;
-
-export type KeylessCause = (typeof KEYLESS_CAUSES)[number];
 
 /**
  * Everything admission counts and logs. Nothing here decides, and an ordinary admission is silent: what is counted
@@ -85,10 +81,10 @@ export class AdmissionTelemetry {
     }
   }
 
-  /** A producer enqueued without a key, and says why. `detail` tells unresolved producers apart in the log. */
-  keyless(reason: string, cause: KeylessCause, detail?: string): void {
-    this.keylesses.increment({ reason: reasonLabel(reason), cause });
-    if (cause === 'unresolved') this.logger.log({ reason, cause, detail }, 'a wake has no key');
+  /** A producer enqueued without a key, and says why. */
+  keyless(reason: string, keyless: Keyless): void {
+    this.keylesses.increment({ reason: reasonLabel(reason), cause: keyless.cause });
+    if (keyless.cause === 'unresolved') this.logger.log({ reason, ...keyless }, 'a wake has no key');
   }
 
   /**

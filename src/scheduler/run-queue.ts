@@ -146,5 +146,6 @@ function newRun(id: string, workspaceId: string, wake: Wake): Run {
     outputSummary: null,
     errorMessage: null,
     cancelReason: null,
+    isConclusive: null,
   };
 }

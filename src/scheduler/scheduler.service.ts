@@ -8,6 +8,7 @@ import { AdmissionReports } from './admission-reports.js';
 import type { Decision } from './decision.js';
 import { Explainer } from './explainer.js';
 import type { Explanation } from './explanation.js';
+import type { Keyless } from './keyless.js';
 import type { DecidedOutcome } from './queue-outcome.js';
 import { KeyTakenError, RunQueue } from './run-queue.js';
 import { StepwiseFacts } from './stepwise-facts.js';
@@ -81,6 +82,11 @@ export class SchedulerService {
   /** Keeps that a wake could not be decided, for a caller whose own transaction {@link queueRun} was part of. */
   keepUndecided(request: WakeRequest, error: unknown): Promise<void> {
     return this.reports.undecided(wakeOf(request, this.clock.now()), error);
+  }
+
+  /** Counts a wake that its producer enqueues without a key, once the transaction that owes it has committed. */
+  reportKeyless(reason: string, keyless: Keyless): void {
+    this.reports.keyless(reason, keyless);
   }
 
   private async decide(request: WakeRequest): Promise<Decision> {

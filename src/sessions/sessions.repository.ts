@@ -1,4 +1,5 @@
 import { Injectable } from '@nestjs/common';
+import type { SelectQueryBuilder } from 'typeorm';
 import { byId, onlyWhere } from '../database/listing.js';
 import { Transactions } from '../database/transactions.js';
 import type { SessionPair } from './session.errors.js';
@@ -44,15 +45,12 @@ export class SessionsRepository {
 
   /** The pair's live sessions, whoever made them. */
   live({ taskId, agentProfileId }: SessionPair): Promise<Session[]> {
-    return this.transactions
-      .reading()
-      .createQueryBuilder(SessionSchema, 'session')
-      .where('session.taskId = :taskId AND session.agentProfileId = :agentProfileId', {
-        taskId,
-        agentProfileId,
-      })
-      .andWhere('session.state NOT IN (:...terminal)', { terminal: TERMINAL_STATES })
-      .getMany();
+    return this.allLiveOf(agentProfileId).andWhere('session.taskId = :taskId', { taskId }).getMany();
+  }
+
+  /** All live sessions of an agent. */
+  liveOf(agentProfileId: string): Promise<Session[]> {
+    return this.allLiveOf(agentProfileId).getMany();
   }
 
   /** All sessions of a task, newest first. */
@@ -78,5 +76,13 @@ export class SessionsRepository {
       .writing()
       .update(SessionSchema, { id, state: expectedState }, changes);
     return result.affected === 1;
+  }
+
+  private allLiveOf(agentProfileId: string): SelectQueryBuilder<Session> {
+    return this.transactions
+      .reading()
+      .createQueryBuilder(SessionSchema, 'session')
+      .where('session.agentProfileId = :agentProfileId', { agentProfileId })
+      .andWhere('session.state NOT IN (:...terminal)', { terminal: TERMINAL_STATES });
   }
 }

@@ -146,6 +146,14 @@ export class SessionsService {
     });
   }
 
+  /** Ends every live conversation of an agent that is no more. */
+  async retireAll(agentProfileId: string): Promise<void> {
+    await this.transactions.run(async () => {
+      for (const session of await this.repository.liveOf(agentProfileId))
+        await this.records.move(session, 'COMPLETED');
+    });
+  }
+
   /** Ends the agent's conversation about the task, unless it still takes part in another role. */
   async retireUnlessSeated(agentProfileId: string, task: Task): Promise<void> {
     if (holdsSeat(agentProfileId, task, await this.tasks.participants(task.id))) return;

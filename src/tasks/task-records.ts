@@ -46,8 +46,11 @@ export class TaskRecords {
     return task;
   }
 
-  /** Every writing of the assignee is an assignment of its own, also of the same agent and of nobody. */
-  async change(before: Task, changes: TaskChanges): Promise<Task> {
+  /**
+   * Every writing of the assignee is an assignment of its own, also of the same agent and of nobody. A comment that
+   * comes along is told of in the same event.
+   */
+  async change(before: Task, changes: TaskChanges, commentId: string | null = null): Promise<Task> {
     const { title, state, priority, assigneeAgentProfileId } = changes;
     const after: Task = {
       ...before,
@@ -60,8 +63,20 @@ export class TaskRecords {
       updatedAt: this.clock.now(),
     };
     await this.tasks.update(before.id, after);
-    await this.tell('task.updated', after);
+    await this.tell('task.updated', after, commentId);
     return after;
+  }
+
+  /** Somebody has written about the task, and changed nothing else. */
+  commented(task: Task, commentId: string): Promise<void> {
+    return this.tell('task.updated', task, commentId);
+  }
+
+  /** Takes an agent out of every task: its tasks are nobody's, which is an assignment of each, and its roles are void. */
+  async removeAgent(agentProfileId: string): Promise<void> {
+    for (const task of await this.tasks.lockAssignedTo(agentProfileId))
+      await this.change(task, { assigneeAgentProfileId: null });
+    await this.tasks.removeParticipations(agentProfileId);
   }
 
   /** Work on the task has begun: one that nobody had begun is IN_PROGRESS from now on. */
@@ -71,9 +86,18 @@ export class TaskRecords {
     if (task !== null) await this.tell('task.updated', task);
   }
 
-  private tell(type: 'task.created' | 'task.updated', task: Task): Promise<void> {
+  private tell(
+    type: 'task.created' | 'task.updated',
+    task: Task,
+    commentId: string | null = null,
+  ): Promise<void> {
     const { workspaceId, state, assigneeAgentProfileId, assignmentGeneration } = task;
-    const data = { state, assigneeAgentProfileId, assignmentGeneration };
+    const data = {
+      state,
+      assigneeAgentProfileId,
+      assignmentGeneration,
+      ...(commentId === null ? {} : { commentId }),
+    };
     return this.events.append({ type, workspaceId, subject: { taskId: task.id }, data });
   }
 }

@@ -23,9 +23,6 @@ export type TaskState = (typeof TASK_STATES)[number];
 export type TaskPriority = (typeof TASK_PRIORITIES)[number];
 export type ParticipantRole = (typeof PARTICIPANT_ROLES)[number];
 
-/** The states in which nothing is left to do on a task. */
-export const CLOSED_TASK_STATES: readonly TaskState[] = ['COMPLETED', 'CANCELLED'];
-
 /** A piece of work. */
 export interface Task {
   readonly id: string;
@@ -66,7 +63,20 @@ export const TaskSchema = new EntitySchema<Task>({
     createdAt: instant('created_at'),
     updatedAt: instant('updated_at'),
   },
-  indices: [{ name: 'tasks_workspace', columns: ['workspaceId', 'id'] }],
+  indices: [
+    { name: 'tasks_workspace', columns: ['workspaceId', 'id'] },
+    { name: 'tasks_parent', columns: ['parentId'], where: 'parent_id IS NOT NULL' },
+    {
+      name: 'tasks_assignee',
+      columns: ['assigneeAgentProfileId'],
+      where: 'assignee_agent_profile_id IS NOT NULL',
+    },
+    {
+      name: 'tasks_unstarted',
+      columns: ['createdAt', 'id'],
+      where: `kind = 'office' AND state = 'TODO' AND assignee_agent_profile_id IS NOT NULL`,
+    },
+  ],
 });
 
 export const TaskParticipantSchema = new EntitySchema<TaskParticipant>({

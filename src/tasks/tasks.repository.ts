@@ -35,6 +35,26 @@ export class TasksRepository {
     return this.dialect.forUpdate(query).getOne();
   }
 
+  /** The tasks assigned to the agent, in the order of their ids, kept as by {@link lock}. */
+  lockAssignedTo(agentProfileId: string): Promise<Task[]> {
+    const query = this.transactions
+      .writing()
+      .createQueryBuilder(TaskSchema, 'task')
+      .where('task.assigneeAgentProfileId = :agentProfileId', { agentProfileId })
+      .orderBy('task.id');
+    return this.dialect.forUpdate(query).getMany();
+  }
+
+  /** The tasks that are parts of this one. */
+  childrenOf(parentId: string): Promise<Task[]> {
+    return this.transactions
+      .reading()
+      .createQueryBuilder(TaskSchema, 'task')
+      .where('task.parentId = :parentId', { parentId })
+      .orderBy('task.id')
+      .getMany();
+  }
+
   /** Of one workspace, or of all when it is null; by id, after the given one. */
   page(workspaceId: string | null, after: string | null, limit: number): Promise<Task[]> {
     const query = this.transactions.reading().createQueryBuilder(TaskSchema, 'task');
@@ -69,6 +89,11 @@ export class TasksRepository {
       conflictPaths: ['taskId', 'agentProfileId', 'role'],
       skipUpdateIfNoValuesChanged: true,
     });
+  }
+
+  /** Removes every role that the agent holds on any task. */
+  async removeParticipations(agentProfileId: string): Promise<void> {
+    await this.transactions.writing().delete(TaskParticipantSchema, { agentProfileId });
   }
 
   /** Removes one role, or all of them when it is null. */

@@ -1,10 +1,13 @@
 import { Injectable, Logger, type OnApplicationBootstrap, type OnModuleDestroy } from '@nestjs/common';
 import { LeaseClock } from '../database/lease-clock.js';
 import { DecisionsService } from '../decisions/decisions.service.js';
-import { Reactivity } from '../office/reactivity/reactivity.service.js';
+import { AgentRemoval } from '../office/agent-removal.service.js';
+import { NoteSweep } from '../office/reactivity/note-sweep.js';
+import { RecoverySweep } from '../office/recovery/recovery-sweep.js';
 import { WORKER_LOST_LIMIT } from '../runs/claim.js';
 import { ClaimsRepository } from '../runs/claims.repository.js';
 import { RunEndings } from '../runs/run-endings.js';
+import { ResumeSignal } from '../workspaces/resume-signal.js';
 
 /** How often what was left behind is looked for, in milliseconds. */
 const SWEEP_MS = 5_000;
@@ -16,35 +19,61 @@ const BATCH = 200;
 @Injectable()
 export class Sweeps implements OnApplicationBootstrap, OnModuleDestroy {
   private readonly logger = new Logger(Sweeps.name);
-  private timer: NodeJS.Timeout | undefined;
+  private stop: (() => void) | null = null;
   private current: Promise<void> | null = null;
+  private again = false;
 
   constructor(
     private readonly claims: ClaimsRepository,
     private readonly endings: RunEndings,
-    private readonly reactivity: Reactivity,
+    private readonly notes: NoteSweep,
+    private readonly removal: AgentRemoval,
+    private readonly recovery: RecoverySweep,
     private readonly decisions: DecisionsService,
     private readonly leases: LeaseClock,
+    private readonly resumed: ResumeSignal,
   ) {}
 
   onApplicationBootstrap(): void {
-    this.timer = setInterval(() => {
-      this.current ??= this.sweep().finally(() => {
-        this.current = null;
-      });
-    }, SWEEP_MS);
+    const look = (): void => {
+      this.look();
+    };
+    const timer = setInterval(look, SWEEP_MS);
+    const quiet = this.resumed.listen(look);
+    this.stop = () => {
+      clearInterval(timer);
+      quiet();
+    };
   }
 
   async onModuleDestroy(): Promise<void> {
-    clearInterval(this.timer);
+    this.stop?.();
+    this.stop = null;
     await this.current;
   }
 
   /** Looks once. What fails is looked for again the next time, and keeps nothing else from being done. */
   async sweep(): Promise<void> {
     await this.attempt('ended leases', () => this.takeBackOverdue());
-    await this.attempt('owed wakes', () => this.reactivity.sweep());
+    await this.attempt('owed wakes', () => this.notes.sweep());
+    await this.attempt('runs of deleted agents', () => this.removal.sweep());
+    await this.attempt('unstarted tasks', () => this.recovery.sweep());
     await this.attempt('old decisions', () => this.decisions.forgetOld());
+  }
+
+  /** A call during a sweep makes it sweep once more: what it was called for may have been passed over already. */
+  private look(): void {
+    this.again = true;
+    this.current ??= this.sweepWhileAsked().finally(() => {
+      this.current = null;
+    });
+  }
+
+  private async sweepWhileAsked(): Promise<void> {
+    while (this.again && this.stop !== null) {
+      this.again = false;
+      await this.sweep();
+    }
   }
 
   private async takeBackOverdue(): Promise<void> {

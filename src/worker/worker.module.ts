@@ -2,6 +2,7 @@ import { Module } from '@nestjs/common';
 import { DecisionsModule } from '../decisions/decisions.module.js';
 import { OfficeModule } from '../office/office.module.js';
 import { RunsModule } from '../runs/runs.module.js';
+import { WorkspacesModule } from '../workspaces/workspaces.module.js';
 import { AgentAccount } from './executors/agent-account.js';
 import { CommandExecutor } from './executors/command.executor.js';
 import { ServerAddress } from './server-address.js';
@@ -10,7 +11,7 @@ import { TurnRunner } from './turn-runner.js';
 import { WorkerService } from './worker.service.js';
 
 @Module({
-  imports: [DecisionsModule, OfficeModule, RunsModule],
+  imports: [DecisionsModule, OfficeModule, RunsModule, WorkspacesModule],
   providers: [AgentAccount, CommandExecutor, ServerAddress, TurnRunner, WorkerService, Sweeps],
   exports: [ServerAddress, Sweeps],
 })

@@ -5,6 +5,7 @@ import { Transactions } from '../database/transactions.js';
 import { IdTakenError, NotFoundError } from '../errors/reveille-error.js';
 import { EventLog } from '../events/event-log.js';
 import { Ids } from '../random/ids.js';
+import { ResumeSignal } from './resume-signal.js';
 import { OPEN_PAUSE_INDEX, type Workspace, type WorkspacePause } from './workspace.schema.js';
 import { WorkspacesRepository } from './workspaces.repository.js';
 
@@ -22,6 +23,7 @@ export class WorkspacesService {
     private readonly dialect: Dialect,
     private readonly repository: WorkspacesRepository,
     private readonly events: EventLog,
+    private readonly resumed: ResumeSignal,
     private readonly clock: Clock,
     private readonly ids: Ids,
   ) {}
@@ -78,6 +80,9 @@ export class WorkspacesService {
       const release = { releasedAt: this.clock.now(), releasedBy: by.id, releasedByKind: by.kind };
       if (!(await this.repository.releasePause(workspaceId, release))) return;
       await this.events.append({ type: 'workspace.resumed', workspaceId, subject: {} });
+      this.transactions.afterCommit(() => {
+        this.resumed.send();
+      });
     });
   }
 

@@ -1,5 +1,6 @@
 import { LeaseClock } from '../../src/database/lease-clock.js';
 import { Transactions } from '../../src/database/transactions.js';
+import { NoteSchema } from '../../src/office/reactivity/note.schema.js';
 import { NotesRepository } from '../../src/office/reactivity/notes.repository.js';
 import { WORKER_LOST_LIMIT } from '../../src/runs/claim.js';
 import { ClaimsRepository } from '../../src/runs/claims.repository.js';
@@ -200,10 +201,8 @@ onEachDatabase('wakes that are owed', (database) => {
   };
   const runsOf = async ({ user, taskId }: Office) =>
     (await user.get<{ items: object[] }>(`/v1/runs?taskId=${taskId}`)).body.items;
-  const notesOf = async ({ workspaceId }: Office) => {
-    const notes = await reveille().get(NotesRepository).before(Number.MAX_SAFE_INTEGER, null, 1000);
-    return notes.filter((note) => note.workspaceId === workspaceId);
-  };
+  const notesOf = ({ workspaceId }: Office) =>
+    reveille().get(Transactions).reading().findBy(NoteSchema, { workspaceId });
 
   it('are kept through a pause and decided once after it', async () => {
     const office = await owed();

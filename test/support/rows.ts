@@ -32,6 +32,7 @@ export function aRun(given: Partial<Run>): Run {
     outputSummary: null,
     errorMessage: null,
     cancelReason: null,
+    isConclusive: null,
     ...given,
   };
 }

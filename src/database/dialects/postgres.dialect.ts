@@ -56,8 +56,12 @@ export class PostgresDialect extends Dialect {
     return query.setLock('pessimistic_write');
   }
 
+  forKeeping<T extends ObjectLiteral>(query: SelectQueryBuilder<T>): SelectQueryBuilder<T> {
+    return query.setLock('for_key_share');
+  }
+
   forUpdateSkipLocked<T extends ObjectLiteral>(query: SelectQueryBuilder<T>): SelectQueryBuilder<T> {
-    return query.setLock('pessimistic_write').setOnLocked('skip_locked');
+    return query.setLock('for_no_key_update').setOnLocked('skip_locked');
   }
 
   async now(manager: EntityManager): Promise<number> {

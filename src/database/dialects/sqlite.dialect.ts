@@ -31,6 +31,10 @@ export class SqliteDialect extends Dialect {
     return query;
   }
 
+  forKeeping<T extends ObjectLiteral>(query: SelectQueryBuilder<T>): SelectQueryBuilder<T> {
+    return query;
+  }
+
   forUpdateSkipLocked<T extends ObjectLiteral>(query: SelectQueryBuilder<T>): SelectQueryBuilder<T> {
     return query;
   }

@@ -5,6 +5,7 @@ import { EventsAndNotes1790000000004 } from './1790000000004-events-and-notes.js
 import { Tokens1790000000005 } from './1790000000005-tokens.js';
 import { ReadableViews1790000000006 } from './1790000000006-readable-views.js';
 import { Decisions1790000000007 } from './1790000000007-decisions.js';
+import { Reactivity1790000000008 } from './1790000000008-reactivity.js';
 
 /** Every migration, oldest first. One that has been released is never edited. */
 export const MIGRATIONS = [
@@ -15,4 +16,5 @@ export const MIGRATIONS = [
   Tokens1790000000005,
   ReadableViews1790000000006,
   Decisions1790000000007,
+  Reactivity1790000000008,
 ] as const;

@@ -1,10 +1,15 @@
 import { createZodDto } from 'nestjs-zod';
 import { z } from 'zod';
 import { PARTICIPANT_ROLES, TASK_KINDS, TASK_PRIORITIES, TASK_STATES } from '../../tasks/task.schema.js';
-import { id, shortText } from './fields.js';
+import { id, longText, shortText } from './fields.js';
 
 const state = z.enum(TASK_STATES).optional();
 const priority = z.enum(TASK_PRIORITIES).optional();
+
+const comment = z.strictObject({
+  body: longText.min(1, 'must not be empty'),
+  mentions: z.array(id).max(100).optional(),
+});
 
 export class CreateTaskDto extends createZodDto(
   z.strictObject({
@@ -25,6 +30,22 @@ export class UpdateTaskDto extends createZodDto(
     state,
     title: shortText.optional(),
     priority,
+    comment: comment.optional(),
+  }),
+) {}
+
+export class CommentDto extends createZodDto(comment) {}
+
+/** A transition without an id, or with none that says anything, is taken for one that its workflow does not know. */
+export class AutoStartDto extends createZodDto(
+  z.strictObject({
+    stepId: id,
+    stepTransitionId: z
+      .union([z.int().min(0), id, z.literal('')])
+      .optional()
+      .transform((value) =>
+        value === undefined || String(value) === '0' || value === '' ? null : String(value),
+      ),
   }),
 ) {}
 

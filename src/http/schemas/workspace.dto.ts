@@ -7,6 +7,8 @@ export class CreateWorkspaceDto extends createZodDto(
   z.strictObject({ id: id.optional(), name: shortText }),
 ) {}
 
+export class OnboardingDto extends createZodDto(z.strictObject({ agentProfileId: id, title: shortText })) {}
+
 export class PauseWorkspaceDto extends createZodDto(z.strictObject({ reason: shortText })) {}
 
 export class PageDto extends createZodDto(z.strictObject(pageQuery)) {}

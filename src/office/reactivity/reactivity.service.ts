@@ -1,26 +1,22 @@
 import { Injectable, Logger } from '@nestjs/common';
+import { AgentNotRunnableError } from '../../agents/agent.errors.js';
 import { Clock } from '../../clock/clock.js';
 import { Dialect } from '../../database/dialect.js';
 import { Transactions } from '../../database/transactions.js';
 import { knownErrorIn } from '../../errors/known-error.js';
 import type { ErrorCode } from '../../errors/reveille-error.js';
-import { Ids } from '../../random/ids.js';
 import type { Decision } from '../../scheduler/decision.js';
 import { SchedulerService } from '../../scheduler/scheduler.service.js';
 import type { Task } from '../../tasks/task.schema.js';
-import { TasksRepository } from '../../tasks/tasks.repository.js';
+import { WorkspacePausedError } from '../../workspaces/workspace.errors.js';
 import type { ProducedWake } from '../producers/produced-wake.js';
-import type { Note } from './note.schema.js';
+import { Cascades } from './cascades.js';
+import type { Note, WakeNote } from './note.schema.js';
+import { NoteBook } from './note-book.js';
 import { NotesRepository } from './notes.repository.js';
 import type { Reaction } from './reaction.js';
 
-/** How old a note must be to be taken for one whose author has died, in milliseconds. */
-const ABANDONED_MS = 30_000;
-
-/** How many notes one statement of the sweep reads. */
-const PAGE = 100;
-
-/** Sees to it that every wake that a mutation owes is decided, once. */
+/** Carries out what mutations owe: every wake that is noted is decided, once. */
 @Injectable()
 export class Reactivity {
   private readonly logger = new Logger(Reactivity.name);
@@ -29,64 +25,52 @@ export class Reactivity {
     private readonly transactions: Transactions,
     private readonly dialect: Dialect,
     private readonly notes: NotesRepository,
-    private readonly tasks: TasksRepository,
+    private readonly book: NoteBook,
+    private readonly cascades: Cascades,
     private readonly scheduler: SchedulerService,
     private readonly clock: Clock,
-    private readonly ids: Ids,
   ) {}
 
-  /** Writes down what a mutation owes, in its own transaction. */
-  async note(task: Task, wakes: readonly ProducedWake[]): Promise<readonly Note[]> {
-    const notes = wakes.map((wake) => this.noteOf(task, wake));
-    for (const note of notes) await this.notes.insert(note);
-    return notes;
-  }
-
-  /** Decides the noted wakes after the mutation has committed. One that fails neither stops the rest nor is lost. */
+  /**
+   * Decides the noted wakes, which the caller must be driving. One that fails neither stops the rest nor is lost, and
+   * each is told of, whatever became of it.
+   */
   async carryOut(notes: readonly Note[]): Promise<readonly Reaction[]> {
     const reactions: Reaction[] = [];
-    for (const note of notes) reactions.push(await this.react(note));
+    for (const note of notes) {
+      if (saysWhom(note)) reactions.push(await this.react(note));
+      else reactions.push(...(await this.carryOut(await this.spread(note))));
+    }
     return reactions;
   }
 
-  /** Takes up the notes whose authors did not get to carry them out, and those that could not be decided then. */
-  async sweep(): Promise<void> {
-    const before = this.clock.now() - ABANDONED_MS;
-    let after: string | null = null;
-    for (;;) {
-      const page: Note[] = await this.notes.before(before, after, PAGE);
-      for (const note of page) await this.takeUp(note);
-      const last = page.at(-1);
-      if (last === undefined || page.length < PAGE) return;
-      after = last.id;
+  /** Owes one wake and decides it at once, all in the open transaction when there is one. */
+  async wake(task: Task, wake: ProducedWake): Promise<Reaction> {
+    return this.react(await this.transactions.run(() => this.book.writeOne(task, wake)));
+  }
+
+  /** One transaction replaces a cascade by the wakes that it has found, so that a crash leaves the one or the others. */
+  private async spread(note: Note): Promise<readonly Note[]> {
+    try {
+      return await this.transactions.undivided(async () => {
+        if (!(await this.notes.strike(note.id))) return [];
+        const found: Note[] = [];
+        for (const { task, wake } of await this.cascades.wakesOf(note))
+          found.push(await this.book.writeOne(task, wake));
+        return found;
+      });
+    } catch (error) {
+      const { taskId: task_id, reason } = note;
+      this.logger.error(
+        { task_id, reason, error: String(error) },
+        'whom a finished task wakes could not be found out and will be tried again',
+      );
+      await this.leave(note, error);
+      return [];
     }
   }
 
-  /** An assignment that has been overtaken meanwhile wakes nobody. */
-  private async takeUp(note: Note): Promise<void> {
-    const task = await this.tasks.find(note.taskId);
-    const holds =
-      task?.assigneeAgentProfileId === note.agentProfileId &&
-      task.assignmentGeneration === note.assignmentGeneration;
-    if (holds) await this.react(note);
-    else await this.transactions.run(() => this.notes.strike(note.id));
-  }
-
-  private noteOf(task: Task, wake: ProducedWake): Note {
-    return {
-      id: this.ids.next(),
-      workspaceId: task.workspaceId,
-      taskId: task.id,
-      assignmentGeneration: task.assignmentGeneration,
-      agentProfileId: wake.agentProfileId,
-      reason: wake.reason,
-      payload: JSON.stringify(wake.payload),
-      idempotencyKey: wake.idempotencyKey,
-      createdAt: this.clock.now(),
-    };
-  }
-
-  private async react(note: Note): Promise<Reaction> {
+  private async react(note: WakeNote): Promise<Reaction> {
     const { reason, agentProfileId } = note;
     try {
       const decision = await this.decide(note);
@@ -95,15 +79,34 @@ export class Reactivity {
       return { reason, agentProfileId, outcome, runId, allowance, error: null };
     } catch (error) {
       await this.scheduler.keepUndecided(note, error);
+      await this.leave(note, error);
       return { reason, agentProfileId, ...UNDECIDED, error: this.codeOf(error) };
     }
   }
 
   /** One transaction decides the wake and strikes its note, so that a crash leaves both undone. */
-  private decide({ id, ...wake }: Note): Promise<Decision | null> {
-    return this.transactions.run(async () =>
+  private decide({
+    id,
+    agentProfileId,
+    reason,
+    payload,
+    idempotencyKey,
+  }: WakeNote): Promise<Decision | null> {
+    const wake = { agentProfileId, reason, payload, idempotencyKey };
+    return this.transactions.undivided(async () =>
       (await this.notes.strike(id)) ? this.scheduler.queueRun(wake) : null,
     );
+  }
+
+  /** What a pause holds back waits for its end; what merely failed is due again. If this fails too, the lease ends. */
+  private async leave({ id }: Note, reason: unknown): Promise<void> {
+    const held = knownErrorIn(reason);
+    const isParked = held instanceof WorkspacePausedError || held instanceof AgentNotRunnableError;
+    try {
+      await this.transactions.undivided(() => this.notes.leave(id, isParked, this.clock.now()));
+    } catch (error) {
+      this.logger.warn({ error: String(error) }, 'an owed wake is due only when its lease ends');
+    }
   }
 
   private codeOf(error: unknown): ErrorCode {
@@ -115,3 +118,7 @@ export class Reactivity {
 }
 
 const UNDECIDED = { outcome: 'none', runId: null, allowance: null } as const;
+
+function saysWhom(note: Note): note is WakeNote {
+  return note.agentProfileId !== null;
+}

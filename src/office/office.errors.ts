@@ -1,0 +1,24 @@
+import { ReveilleError } from '../errors/reveille-error.js';
+
+/** A step of a workflow starts the task's agent, and the task has none. */
+export class NobodyAssignedError extends ReveilleError {
+  readonly code = 'agent_not_runnable';
+
+  constructor() {
+    super('The task has no assignee who could be woken.');
+  }
+}
+
+/** The task would wait for itself. */
+export class BlockerCycleError extends ReveilleError {
+  readonly code = 'blocker_cycle';
+
+  /** `path` begins and ends with the task, each waiting for the next. */
+  constructor(readonly path: readonly string[]) {
+    super(`The task would wait for itself: ${path.join(' → ')}.`);
+  }
+
+  override get members() {
+    return { path: this.path };
+  }
+}
