@@ -11,22 +11,24 @@ import { Ids } from './random/ids.js';
 import { Randomness } from './random/randomness.js';
 import { RunsModule } from './runs/runs.module.js';
 import { SchedulerModule } from './scheduler/scheduler.module.js';
+import { HOST_SESSION_STORE, type SessionStore } from './sessions/session-store.js';
 import { SessionsModule } from './sessions/sessions.module.js';
 import { WorkerModule } from './worker/worker.module.js';
 import { WorkspacesModule } from './workspaces/workspaces.module.js';
 
-/** What everything below stands on: the options in force, the time, ids and randomness. */
+/** What everything below stands on: the options in force, the time, ids and randomness, and what a host brings along. */
 @Global()
 @Module({ providers: [Ids, Randomness], exports: [Ids, Randomness] })
 class GroundModule {
-  static with(options: ReveilleOptions, clock: Clock): DynamicModule {
+  static with(options: ReveilleOptions, clock: Clock, sessionStore: SessionStore | null): DynamicModule {
     return {
       module: GroundModule,
       providers: [
         { provide: REVEILLE_OPTIONS, useValue: options },
         { provide: Clock, useValue: clock },
+        { provide: HOST_SESSION_STORE, useValue: sessionStore },
       ],
-      exports: [REVEILLE_OPTIONS, Clock],
+      exports: [REVEILLE_OPTIONS, Clock, HOST_SESSION_STORE],
     };
   }
 }
@@ -35,17 +37,23 @@ class GroundModule {
 export type ReveilleModuleOptions = Partial<ReveilleOptions> & {
   /** Where the time comes from. Default: the machine's clock. */
   readonly clock?: Clock;
+  /** A store of the host's own for sessions. Default: our table. */
+  readonly sessionStore?: SessionStore;
 };
 
 /** The whole of Reveille, to be imported once. */
 @Module({})
 export class ReveilleModule {
-  static forRoot({ clock = new SystemClock(), ...options }: ReveilleModuleOptions = {}): DynamicModule {
+  static forRoot({
+    clock = new SystemClock(),
+    sessionStore,
+    ...options
+  }: ReveilleModuleOptions = {}): DynamicModule {
     const complete: ReveilleOptions = { ...DEFAULT_OPTIONS, ...options };
     return {
       module: ReveilleModule,
       imports: [
-        GroundModule.with(complete, clock),
+        GroundModule.with(complete, clock, sessionStore ?? null),
         DatabaseModule.register(REVEILLE_SCHEMA),
         AgentsModule,
         WorkspacesModule,

@@ -65,6 +65,11 @@ export class ValidationError extends ReveilleError {
   readonly code = 'validation_failed';
 }
 
+/** What is in that status or state cannot become what was asked of it. */
+export class IllegalTransitionError extends ReveilleError {
+  readonly code = 'illegal_transition';
+}
+
 /** More was sent than is read. */
 export class PayloadTooLargeError extends ReveilleError {
   readonly code = 'payload_too_large';

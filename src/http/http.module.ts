@@ -27,6 +27,7 @@ import { Readiness } from './readiness.js';
 import { RunsController } from './runs.controller.js';
 import { SessionsController } from './sessions.controller.js';
 import { TasksController } from './tasks.controller.js';
+import { TaskSessionsController } from './task-sessions.controller.js';
 import { TokensController } from './tokens.controller.js';
 import { WakeRequests } from './wake-requests.js';
 import { WakesController } from './wakes.controller.js';
@@ -62,6 +63,7 @@ import { WorkspacesController } from './workspaces.controller.js';
     DecisionsController,
     ClaimsController,
     RunsController,
+    TaskSessionsController,
     SessionsController,
     HealthController,
   ],

@@ -1,4 +1,5 @@
-import { Controller, Get, Param, Query } from '@nestjs/common';
+import { Body, Controller, Get, HttpStatus, Param, Patch, Post, Query, Res } from '@nestjs/common';
+import { HttpAdapterHost } from '@nestjs/core';
 import type { Principal } from '../auth/principal.js';
 import { ForbiddenError } from '../errors/reveille-error.js';
 import type { Session } from '../sessions/session.schema.js';
@@ -8,11 +9,14 @@ import { Caller } from './auth/caller.decorator.js';
 import { Rights } from './auth/rights.decorator.js';
 import { visible } from './auth/visibility.js';
 import { pageOf } from './paging.js';
-import { ListSessionsDto } from './schemas/session.dto.js';
+import { ListSessionsDto, SpawnSessionDto, UpdateSessionDto } from './schemas/session.dto.js';
 
 @Controller('v1/sessions')
 export class SessionsController {
-  constructor(private readonly sessions: SessionsService) {}
+  constructor(
+    private readonly sessions: SessionsService,
+    private readonly adapterHost: HttpAdapterHost,
+  ) {}
 
   @Get()
   @Rights('admin', 'user', 'agent')
@@ -29,10 +33,44 @@ export class SessionsController {
   @Get(':id')
   @Rights('admin', 'user', 'agent')
   async get(@Caller() caller: Principal, @Param('id') id: string) {
+    return viewSession(await this.own(caller, id));
+  }
+
+  @Patch(':id')
+  @Rights('admin', 'user')
+  async update(@Caller() caller: Principal, @Param('id') id: string, @Body() { state }: UpdateSessionDto) {
+    await this.own(caller, id);
+    return viewSession(await this.sessions.setState(id, state));
+  }
+
+  /** Prepares a session in the place of this one, which stays live. */
+  @Post(':id/replace')
+  @Rights('admin', 'user')
+  async replace(@Caller() caller: Principal, @Param('id') id: string) {
+    await this.own(caller, id);
+    return viewSession(await this.sessions.replace(id));
+  }
+
+  /** 201 when a session was made, 200 when there was one to go to. An agent spawns from its own sessions only. */
+  @Post(':id/spawn')
+  @Rights('admin', 'user', 'agent')
+  async spawn(
+    @Caller() caller: Principal,
+    @Param('id') id: string,
+    @Body() { agentProfileId }: SpawnSessionDto,
+    @Res({ passthrough: true }) response: unknown,
+  ) {
+    await this.own(caller, id);
+    const { session, created } = await this.sessions.spawn(id, agentProfileId);
+    this.adapterHost.httpAdapter.status(response, created ? HttpStatus.CREATED : HttpStatus.OK);
+    return { session: viewSession(session), created };
+  }
+
+  private async own(caller: Principal, id: string): Promise<Session> {
     const session = visible(caller, await this.sessions.get(id), 'session');
     if (caller.kind === 'agent' && session.agentProfileId !== caller.agentProfileId) {
-      throw new ForbiddenError('An agent sees only its own sessions.');
+      throw new ForbiddenError('An agent has to do only with its own sessions.');
     }
-    return viewSession(session);
+    return session;
   }
 }

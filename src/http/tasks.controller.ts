@@ -3,8 +3,6 @@ import { type Principal, actorOf } from '../auth/principal.js';
 import { NotFoundError } from '../errors/reveille-error.js';
 import { AutoStartService } from '../office/auto-start.service.js';
 import { TasksService } from '../office/tasks.service.js';
-import { viewSession } from '../sessions/session-view.js';
-import { SessionsService } from '../sessions/sessions.service.js';
 import type { Task } from '../tasks/task.schema.js';
 import { Caller } from './auth/caller.decorator.js';
 import { Rights } from './auth/rights.decorator.js';
@@ -19,7 +17,6 @@ export class TasksController {
   constructor(
     private readonly tasks: TasksService,
     private readonly autoStarts: AutoStartService,
-    private readonly sessions: SessionsService,
   ) {}
 
   @Post()
@@ -60,17 +57,6 @@ export class TasksController {
   @Rights('admin', 'user')
   async autoStart(@Caller() caller: Principal, @Param('id') id: string, @Body() body: AutoStartDto) {
     return viewReaction(await this.autoStarts.start(await this.visible(caller, id), body));
-  }
-
-  @Get(':id/sessions')
-  @Rights('admin', 'user', 'agent')
-  async sessionsOf(@Caller() caller: Principal, @Param('id') id: string) {
-    await this.visible(caller, id);
-    const sessions = await this.sessions.listOfTask(id);
-    const own = sessions.filter(
-      ({ agentProfileId }) => caller.kind !== 'agent' || agentProfileId === caller.agentProfileId,
-    );
-    return { items: own.map(viewSession), nextCursor: null };
   }
 
   private async visible(caller: Principal, id: string): Promise<Task> {

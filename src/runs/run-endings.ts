@@ -2,13 +2,14 @@ import { Injectable } from '@nestjs/common';
 import { Clock } from '../clock/clock.js';
 import { storable } from '../database/storable.js';
 import { Transactions } from '../database/transactions.js';
+import { IllegalTransitionError } from '../errors/reveille-error.js';
 import type { SessionPair } from '../sessions/session.errors.js';
 import { SessionsService } from '../sessions/sessions.service.js';
 import type { ClaimReport } from './claim.js';
 import { ClaimTokens, holds, proofOf } from './claim-tokens.js';
 import { ClaimsRepository, UNHELD } from './claims.repository.js';
 import { lockedRun } from './locked-run.js';
-import { ClaimLostError, IllegalTransitionError } from './run.errors.js';
+import { ClaimLostError } from './run.errors.js';
 import type { Run } from './run.schema.js';
 import { RunNews } from './run-news.js';
 
@@ -168,7 +169,8 @@ export class RunEndings {
   /** Nobody is at work on the run any more. */
   private async letGo(run: Run, acpSessionId?: string): Promise<void> {
     await this.tokens.revoke(run.id);
-    if (run.sessionId !== null) await this.sessions.endTurn(run.sessionId, acpSessionId);
+    if (run.sessionId !== null && run.taskId !== null)
+      await this.sessions.endTurn(run.taskId, run.sessionId, acpSessionId);
     this.news.freed();
   }
 }

@@ -2,7 +2,8 @@ import { Injectable } from '@nestjs/common';
 import { Transactions } from '../database/transactions.js';
 import type { Session } from '../sessions/session.schema.js';
 import { isTerminal } from '../sessions/session-state.js';
-import { type EnsuredSession, SessionsService } from '../sessions/sessions.service.js';
+import type { EnsuredSession } from '../sessions/office-sessions.js';
+import { SessionsService } from '../sessions/sessions.service.js';
 import type { Task } from '../tasks/task.schema.js';
 import { TasksRepository } from '../tasks/tasks.repository.js';
 import type { ClaimReport } from './claim.js';
@@ -33,7 +34,7 @@ export class RunSessions {
     if (run.status !== 'claimed' || !holds(proofOf(report), run)) throw new ClaimLostError();
     const task = await this.taskOf(run);
     if (task === null) return null;
-    const opened = await this.opened(run);
+    const opened = await this.opened(task.id, run);
     if (opened !== null) return { session: opened, created: false };
     const pair = { taskId: task.id, agentProfileId: run.agentProfileId };
     const { session, created } = await this.sessions.ensureForTurn({ ...pair, executionProfileId });
@@ -41,9 +42,9 @@ export class RunSessions {
   }
 
   /** The session that this claim has opened before, asked for again. */
-  private async opened({ sessionId }: Run): Promise<Session | null> {
+  private async opened(taskId: string, { sessionId }: Run): Promise<Session | null> {
     if (sessionId === null) return null;
-    const session = await this.sessions.get(sessionId);
+    const session = await this.sessions.getOfTask(taskId, sessionId);
     return isTerminal(session.state) ? null : session;
   }
 
@@ -57,7 +58,7 @@ export class RunSessions {
       const task = await this.tasks.lock(taskId);
       const current = await lockedRun(this.claims, run.id);
       if (current.status !== 'claimed' || !holds(proofOf(report), current)) return null;
-      const session = await this.sessions.get(id);
+      const session = await this.sessions.getOfTask(taskId, id);
       if (current.interruptRequestedAt === null && !isTerminal(session.state)) {
         await this.claims.change(run.id, 'claimed', { sessionId: id });
         return this.sessions.beginTurn(session);

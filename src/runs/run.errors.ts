@@ -8,8 +8,3 @@ export class ClaimLostError extends ReveilleError {
     super('This claim does not hold the run.');
   }
 }
-
-/** A run in that status cannot become what was asked of it. */
-export class IllegalTransitionError extends ReveilleError {
-  readonly code = 'illegal_transition';
-}

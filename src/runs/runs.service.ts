@@ -1,7 +1,7 @@
 import { Injectable } from '@nestjs/common';
 import type { InstantPlace } from '../database/listing.js';
 import { NotFoundError } from '../errors/reveille-error.js';
-import type { EnsuredSession } from '../sessions/sessions.service.js';
+import type { EnsuredSession } from '../sessions/office-sessions.js';
 import {
   type Claim,
   type ClaimReport,

@@ -1,10 +1,10 @@
-import { Injectable } from '@nestjs/common';
+import { Inject, Injectable } from '@nestjs/common';
 import { Clock } from '../clock/clock.js';
 import { Transactions } from '../database/transactions.js';
 import type { Session } from './session.schema.js';
 import { SessionRecords } from './session-records.js';
 import { isTerminal } from './session-state.js';
-import { SessionsRepository } from './sessions.repository.js';
+import { SESSION_STORE, type SessionStore, sessionOf } from './session-store.js';
 
 /** What belongs to the provider of the profile that a session leaves; any other key survives the change. */
 const PROVIDER_KEYS = [
@@ -23,7 +23,7 @@ const PROVIDER_KEYS = [
 export class SessionReuse {
   constructor(
     private readonly transactions: Transactions,
-    private readonly sessions: SessionsRepository,
+    @Inject(SESSION_STORE) private readonly store: SessionStore,
     private readonly records: SessionRecords,
     private readonly clock: Clock,
   ) {}
@@ -41,10 +41,10 @@ export class SessionReuse {
     while (current !== null && !isTerminal(current.state)) {
       if (current.executionProfileId === executionProfileId) return current;
       const changes = { executionProfileId, metadata: withoutProvider(current), updatedAt: this.clock.now() };
-      const { id, state } = current;
-      if (await this.transactions.run(() => this.sessions.update(id, state, changes)))
+      const { id, taskId, state } = current;
+      if (await this.transactions.run(() => this.store.update(id, state, changes)))
         return { ...current, ...changes };
-      current = await this.sessions.find(id);
+      current = await sessionOf(this.store, taskId, id);
     }
     return null;
   }
@@ -52,9 +52,9 @@ export class SessionReuse {
   /** A session between turns goes back to work. When it moves in the same moment, what it has become is judged once. */
   private async wake(session: Session): Promise<Session | null> {
     if (session.state !== 'IDLE') return session;
-    const woken = await this.transactions.run(() => this.records.move(session, 'RUNNING'));
+    const woken = await this.records.move(session, 'RUNNING');
     if (woken !== null) return woken;
-    const reloaded = await this.sessions.find(session.id);
+    const reloaded = await sessionOf(this.store, session.taskId, session.id);
     return reloaded === null || isTerminal(reloaded.state) ? null : reloaded;
   }
 }

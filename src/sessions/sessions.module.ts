@@ -1,16 +1,46 @@
 import { Module } from '@nestjs/common';
+import { AgentsModule } from '../agents/agents.module.js';
 import { EventsModule } from '../events/events.module.js';
 import { MetricsModule } from '../metrics/metrics.module.js';
 import { TasksModule } from '../tasks/tasks.module.js';
-import { OfficeSessionCreator } from './office-session.creator.js';
+import { TasksRepository } from '../tasks/tasks.repository.js';
+import { HostedSessionCreator } from './hosted-session.creator.js';
+import { OfficeSessionCreator } from './office-session-creator.js';
+import { OfficeSessions } from './office-sessions.js';
+import { SessionLaunches } from './session-launches.js';
 import { SessionRecords } from './session-records.js';
 import { SessionReuse } from './session-reuse.js';
+import { HOST_SESSION_STORE, SESSION_STORE, type SessionStore } from './session-store.js';
 import { SessionsRepository } from './sessions.repository.js';
 import { SessionsService } from './sessions.service.js';
+import { TransactionalSessionCreator } from './transactional-session.creator.js';
 
 @Module({
-  imports: [EventsModule, MetricsModule, TasksModule],
-  providers: [SessionsRepository, SessionRecords, SessionReuse, OfficeSessionCreator, SessionsService],
+  imports: [AgentsModule, EventsModule, MetricsModule, TasksModule],
+  providers: [
+    SessionsRepository,
+    {
+      provide: SESSION_STORE,
+      inject: [HOST_SESSION_STORE, SessionsRepository],
+      useFactory: (host: SessionStore | null, own: SessionsRepository): SessionStore => host ?? own,
+    },
+    SessionRecords,
+    SessionReuse,
+    TransactionalSessionCreator,
+    {
+      provide: OfficeSessionCreator,
+      inject: [HOST_SESSION_STORE, TransactionalSessionCreator, TasksRepository, SessionRecords],
+      useFactory: (
+        host: SessionStore | null,
+        own: TransactionalSessionCreator,
+        tasks: TasksRepository,
+        records: SessionRecords,
+      ): OfficeSessionCreator => (host === null ? own : new HostedSessionCreator(host, tasks, records)),
+    },
+    OfficeSessions,
+    SessionLaunches,
+    SessionsService,
+  ],
   exports: [SessionsService],
 })
 export class SessionsModule {}

@@ -5,6 +5,7 @@ import { Transactions } from '../database/transactions.js';
 import type { SessionPair } from './session.errors.js';
 import { type Session, SessionSchema } from './session.schema.js';
 import { TERMINAL_STATES } from './session-state.js';
+import type { SessionStore } from './session-store.js';
 
 /** Which sessions a list shows; what is left open is not asked. */
 export type SessionFilter = Readonly<
@@ -13,7 +14,7 @@ export type SessionFilter = Readonly<
 
 /** Every statement over sessions. The terminal states in SQL are bound from the one list that the code has. */
 @Injectable()
-export class SessionsRepository {
+export class SessionsRepository implements SessionStore {
   constructor(private readonly transactions: Transactions) {}
 
   async insert(session: Session): Promise<void> {
@@ -43,9 +44,9 @@ export class SessionsRepository {
       .getOne();
   }
 
-  /** The pair's live sessions, whoever made them. */
-  live({ taskId, agentProfileId }: SessionPair): Promise<Session[]> {
-    return this.allLiveOf(agentProfileId).andWhere('session.taskId = :taskId', { taskId }).getMany();
+  /** Whether the pair has a live session, whoever made it. */
+  hasLive({ taskId, agentProfileId }: SessionPair): Promise<boolean> {
+    return this.allLiveOf(agentProfileId).andWhere('session.taskId = :taskId', { taskId }).getExists();
   }
 
   /** All live sessions of an agent. */

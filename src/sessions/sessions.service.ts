@@ -1,75 +1,42 @@
-import { Injectable } from '@nestjs/common';
-import { Clock } from '../clock/clock.js';
-import { causesOf } from '../errors/causes.js';
-import { Transactions } from '../database/transactions.js';
-import { NotFoundError, ValidationError } from '../errors/reveille-error.js';
-import { MetricsService } from '../metrics/metrics.service.js';
+import { Inject, Injectable } from '@nestjs/common';
+import { IllegalTransitionError, NotFoundError } from '../errors/reveille-error.js';
 import { holdsSeat } from '../tasks/task-seats.js';
 import type { Task } from '../tasks/task.schema.js';
 import { TasksRepository } from '../tasks/tasks.repository.js';
-import { OfficeSessionCreator } from './office-session.creator.js';
-import { OfficeSessionRaceConflict, type SessionPair } from './session.errors.js';
+import { type EnsuredSession, OfficeSessions, type SessionRequest } from './office-sessions.js';
+import type { SessionPair } from './session.errors.js';
 import type { Session } from './session.schema.js';
+import { SessionLaunches } from './session-launches.js';
 import { SessionRecords } from './session-records.js';
-import { SessionReuse } from './session-reuse.js';
+import { type SessionState, isTerminal } from './session-state.js';
+import { SESSION_STORE, type SessionStore, sessionOf } from './session-store.js';
+import { mayBecome } from './session-transitions.js';
 import { type SessionFilter, SessionsRepository } from './sessions.repository.js';
 
-/** How often one call tries to create: once, and once more when the session that blocked it ended meanwhile. */
-const CREATE_ATTEMPTS = 2;
-
-/** The session a caller wants to work in. */
-export interface SessionRequest extends SessionPair {
-  readonly executionProfileId: string;
-  readonly executorId?: string | null | undefined;
-}
-
-/** The session a caller gets: never none, and never one made by somebody else passed off as its own. */
-export interface EnsuredSession {
-  readonly session: Session;
-  readonly created: boolean;
-}
-
-/** The lasting conversations of agents about tasks. */
+/**
+ * The lasting conversations of agents about tasks.
+ *
+ * What is asked by a session's id alone, or of all tasks at once, is answered from our own table: a host's store is asked
+ * by task.
+ */
 @Injectable()
 export class SessionsService {
-  private readonly results;
-  private readonly seconds;
-
   constructor(
-    private readonly transactions: Transactions,
+    @Inject(SESSION_STORE) private readonly store: SessionStore,
     private readonly repository: SessionsRepository,
     private readonly tasks: TasksRepository,
-    private readonly creator: OfficeSessionCreator,
+    private readonly offices: OfficeSessions,
+    private readonly launches: SessionLaunches,
     private readonly records: SessionRecords,
-    private readonly reuse: SessionReuse,
-    private readonly clock: Clock,
-    metrics: MetricsService,
-  ) {
-    this.results = metrics.counter(
-      { name: 'office_sessions_total', help: 'Calls for an office session by what they got.' },
-      { result: ['created', 'reused', 'conflict'] },
-    );
-    this.seconds = metrics.seconds({
-      name: 'office_session_ensure_seconds',
-      help: 'Time to find or create an office session, in seconds.',
-    });
-  }
+  ) {}
 
   /**
-   * Finds the pair's live session or creates it. Callers that race all get the same one.
+   * Finds the pair's live session or creates it.
    *
-   * @throws OfficeSessionRaceConflict when the pair was taken at both attempts and could be used at neither;
-   *   any other failure as itself.
+   * @throws NotFoundError, ValidationError for an empty id, OfficeSessionRaceConflict; any other failure as itself.
    */
-  async ensure(request: SessionRequest): Promise<EnsuredSession> {
-    const started = this.clock.now();
-    if (request.taskId === '' || request.agentProfileId === '' || request.executionProfileId === '') {
-      throw new ValidationError('A session needs a task, an agent and an execution profile.');
-    }
-    const ensured = await this.findOrCreate(request);
-    this.results.increment({ result: ensured.created ? 'created' : 'reused' });
-    this.seconds.observe((this.clock.now() - started) / 1000);
-    return ensured;
+  ensure(request: SessionRequest): Promise<EnsuredSession> {
+    return this.offices.ensure(request);
   }
 
   /** The session of a run's turn: the pair's one conversation for an office task, a fresh one for any other. */
@@ -81,24 +48,24 @@ export class SessionsService {
       : { session: await this.launch(request), created: true };
   }
 
-  /** A session of its own, beside whatever else is live for the pair: on purpose without a guard (…-004.2). */
-  async launch(request: SessionRequest): Promise<Session> {
-    const task = await this.tasks.find(request.taskId);
-    if (task === null) throw new NotFoundError('task');
-    const { agentProfileId, executionProfileId, executorId = null } = request;
-    const wanted = {
-      taskId: task.id,
-      workspaceId: task.workspaceId,
-      agentProfileId,
-      executionProfileId,
-      executorId,
-    };
-    return this.transactions.run(() => this.records.insert(wanted));
+  /** A session of its own, beside whatever else is live. @throws NotFoundError */
+  launch(request: Parameters<SessionLaunches['launch']>[0]): Promise<Session> {
+    return this.launches.launch(request);
+  }
+
+  /** A session in the place of another, which stays live. @throws NotFoundError */
+  async replace(id: string): Promise<Session> {
+    return this.launches.replace(await this.get(id));
+  }
+
+  /** A session that another asks for, by default for its own agent. @throws NotFoundError */
+  async spawn(id: string, agentProfileId: string | null = null): Promise<EnsuredSession> {
+    return this.launches.spawn(await this.get(id), agentProfileId);
   }
 
   /** The pair's session that a caller can use, or null. */
   find(pair: SessionPair): Promise<Session | null> {
-    return this.repository.findPreferred(pair);
+    return this.store.findPreferred(pair);
   }
 
   /** @throws NotFoundError */
@@ -108,19 +75,39 @@ export class SessionsService {
     return session;
   }
 
+  /** The task's session that has the id. @throws NotFoundError */
+  async getOfTask(taskId: string, id: string): Promise<Session> {
+    const session = await sessionOf(this.store, taskId, id);
+    if (session === null) throw new NotFoundError('session');
+    return session;
+  }
+
   listOfTask(taskId: string): Promise<readonly Session[]> {
-    return this.repository.list(taskId);
+    return this.store.list(taskId);
   }
 
   list(filter: SessionFilter, after: string | null, limit: number): Promise<readonly Session[]> {
     return this.repository.page(filter, after, limit);
   }
 
+  /** Moves a session on. @throws NotFoundError, or IllegalTransitionError when it may not become that. */
+  async setState(id: string, state: SessionState): Promise<Session> {
+    for (;;) {
+      const session = await this.get(id);
+      if (!mayBecome(session.state, state))
+        throw new IllegalTransitionError(`A session that is ${session.state} cannot become ${state}.`);
+      const moved = await this.records.move(session, state);
+      // Moved by somebody else in the same moment: what it has become is judged anew.
+      if (moved !== null) return moved;
+    }
+  }
+
   /** The turn begins: a session that was only made, or prepared, is at work now. */
   async beginTurn(session: Session): Promise<Session> {
     if (session.state !== 'CREATED' && session.state !== 'STARTING') return session;
-    const running = await this.transactions.run(() => this.records.move(session, 'RUNNING'));
-    return running ?? this.get(session.id);
+    return (
+      (await this.records.move(session, 'RUNNING')) ?? (await this.getOfTask(session.taskId, session.id))
+    );
   }
 
   /**
@@ -128,30 +115,27 @@ export class SessionsService {
    *
    * A session that has ended meanwhile stays as it is.
    */
-  async endTurn(id: string, acpSessionId?: string): Promise<void> {
-    await this.transactions.run(async () => {
-      const session = await this.repository.find(id);
-      if (session?.state !== 'RUNNING') return;
-      const task = await this.tasks.find(session.taskId);
-      const metadata =
-        acpSessionId === undefined ? session.metadata : { ...session.metadata, acp_session_id: acpSessionId };
-      await this.records.move(session, task?.kind === 'kanban' ? 'WAITING_FOR_INPUT' : 'IDLE', { metadata });
-    });
+  async endTurn(taskId: string, id: string, acpSessionId?: string): Promise<void> {
+    const session = await sessionOf(this.store, taskId, id);
+    if (session?.state !== 'RUNNING') return;
+    const task = await this.tasks.find(taskId);
+    const metadata =
+      acpSessionId === undefined ? session.metadata : { ...session.metadata, acp_session_id: acpSessionId };
+    await this.records.move(session, task?.kind === 'kanban' ? 'WAITING_FOR_INPUT' : 'IDLE', { metadata });
   }
 
-  /** Ends the pair's live conversation for good, because the agent takes no more part. Again: does nothing. */
-  async retire(pair: SessionPair): Promise<void> {
-    await this.transactions.run(async () => {
-      for (const session of await this.repository.live(pair)) await this.records.move(session, 'COMPLETED');
-    });
+  /** Ends whatever is live of the pair, because the agent takes no more part. Again, or for nobody: does nothing. */
+  async retire({ taskId, agentProfileId }: SessionPair): Promise<void> {
+    for (const session of await this.store.list(taskId)) {
+      if (session.agentProfileId === agentProfileId && !isTerminal(session.state))
+        await this.records.move(session, 'COMPLETED');
+    }
   }
 
   /** Ends every live conversation of an agent that is no more. */
   async retireAll(agentProfileId: string): Promise<void> {
-    await this.transactions.run(async () => {
-      for (const session of await this.repository.liveOf(agentProfileId))
-        await this.records.move(session, 'COMPLETED');
-    });
+    for (const session of await this.repository.liveOf(agentProfileId))
+      await this.records.move(session, 'COMPLETED');
   }
 
   /** Ends the agent's conversation about the task, unless it still takes part in another role. */
@@ -159,29 +143,4 @@ export class SessionsService {
     if (holdsSeat(agentProfileId, task, await this.tasks.participants(task.id))) return;
     await this.retire({ taskId: task.id, agentProfileId });
   }
-
-  private async findOrCreate(request: SessionRequest): Promise<EnsuredSession> {
-    const { executorId = null, executionProfileId } = request;
-    const found = await this.reuse.adopt(await this.repository.findPreferred(request), executionProfileId);
-    if (found !== null) return { session: found, created: false };
-    let refusal: unknown;
-    for (let attempt = 1; attempt <= CREATE_ATTEMPTS; attempt++) {
-      try {
-        return { session: await this.creator.create({ ...request, executorId }), created: true };
-      } catch (error) {
-        if (!isConflict(error)) throw error;
-        refusal = error;
-      }
-      // Outside the transaction that was refused: it must see what the winner has committed.
-      const winner = await this.reuse.adopt(await this.repository.findPreferred(request), executionProfileId);
-      if (winner !== null) return { session: winner, created: false };
-    }
-    this.results.increment({ result: 'conflict' });
-    throw refusal;
-  }
-}
-
-/** Whether the guard refused, however often that was wrapped on the way. Any other failure is itself. */
-function isConflict(error: unknown): boolean {
-  return causesOf(error).some((cause) => cause instanceof OfficeSessionRaceConflict);
 }

@@ -1,7 +1,8 @@
 import type { Session } from '../../src/sessions/session.schema.js';
 import { OfficeSessionRaceConflict } from '../../src/sessions/session.errors.js';
-import { OfficeSessionCreator } from '../../src/sessions/office-session.creator.js';
-import { type EnsuredSession, SessionsService } from '../../src/sessions/sessions.service.js';
+import { OfficeSessionCreator } from '../../src/sessions/office-session-creator.js';
+import type { EnsuredSession } from '../../src/sessions/office-sessions.js';
+import { SessionsService } from '../../src/sessions/sessions.service.js';
 import { TasksRepository } from '../../src/tasks/tasks.repository.js';
 import { Transactions } from '../../src/database/transactions.js';
 import { aTask, aWorkspace } from '../../src/testing.js';

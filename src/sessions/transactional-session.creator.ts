@@ -2,31 +2,31 @@ import { Injectable } from '@nestjs/common';
 import { Transactions } from '../database/transactions.js';
 import { NotFoundError } from '../errors/reveille-error.js';
 import { TasksRepository } from '../tasks/tasks.repository.js';
+import { OfficeSessionCreator, type WantedSession, namesPair } from './office-session-creator.js';
 import { OfficeSessionRaceConflict } from './session.errors.js';
 import type { Session } from './session.schema.js';
 import { SessionRecords } from './session-records.js';
 import { SessionsRepository } from './sessions.repository.js';
 
 /**
- * Creates office sessions, at most one live for a pair (REQ-OFFICE-SESSION-IDENTITY-001).
+ * Creates office sessions in our own table.
  *
  * The check and the insert share one transaction, in which the task's row is locked first: callers for one task take
  * turns, and each looks after the one before it has committed. No index holds this rule, because other paths keep two
  * live sessions for one pair on purpose.
  */
 @Injectable()
-export class OfficeSessionCreator {
+export class TransactionalSessionCreator extends OfficeSessionCreator {
   constructor(
     private readonly transactions: Transactions,
     private readonly tasks: TasksRepository,
     private readonly sessions: SessionsRepository,
     private readonly records: SessionRecords,
-  ) {}
+  ) {
+    super();
+  }
 
-  /** @throws OfficeSessionRaceConflict when the pair has a live session, whoever made it. Nothing is written then. */
-  create(
-    wanted: Pick<Session, 'taskId' | 'agentProfileId' | 'executionProfileId' | 'executorId'>,
-  ): Promise<Session> {
+  create(wanted: Omit<WantedSession, 'workspaceId'>): Promise<Session> {
     return this.transactions.run(async () => {
       const task = await this.tasks.lock(wanted.taskId);
       if (task === null) throw new NotFoundError('task');
@@ -35,10 +35,8 @@ export class OfficeSessionCreator {
     });
   }
 
-  /** A row without an agent names no pair. */
-  private async guard({ taskId, agentProfileId }: Pick<Session, 'taskId' | 'agentProfileId'>): Promise<void> {
-    if (agentProfileId === null || agentProfileId === '') return;
-    const pair = { taskId, agentProfileId };
-    if ((await this.sessions.live(pair)).length > 0) throw new OfficeSessionRaceConflict(pair);
+  private async guard(wanted: Omit<WantedSession, 'workspaceId'>): Promise<void> {
+    if (!namesPair(wanted)) return;
+    if (await this.sessions.hasLive(wanted)) throw new OfficeSessionRaceConflict(wanted);
   }
 }
