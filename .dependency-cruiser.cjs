@@ -119,10 +119,10 @@ const shapeRules = [
   },
   {
     name: 'source-stands-alone',
-    comment: 'Tests, scripts and examples use the source and are not shipped with it.',
+    comment: 'Tests, scripts, benchmarks and examples use the source and are not shipped with it.',
     severity: 'error',
     from: { path: '^src/' },
-    to: { path: '^(test|scripts|examples)/' },
+    to: { path: '^(test|scripts|bench|examples)/' },
   },
 ];
 

@@ -150,7 +150,7 @@ export default defineConfig(
     },
   },
   {
-    files: ['scripts/**', 'examples/**'],
+    files: ['scripts/**', 'bench/**', 'examples/**'],
     rules: {
       'no-console': 'off', // what they print is what they are run for
     },
