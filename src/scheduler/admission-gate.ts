@@ -63,7 +63,10 @@ interface ClosedGate extends Gate {
   closed(cause: unknown): Error;
 }
 
-/** The wake passes: a bounded cost is better than a wake that is lost. */
+/**
+ * The wake passes: a bounded cost is better than a wake that is lost. Only a read that was cut short, because the database
+ * went away, is the caller's error here too.
+ */
 interface OpenGate extends Gate {
   readonly onReadFailure: 'open';
   open(cause: unknown): Verdict;

@@ -1,5 +1,6 @@
 import { Injectable, Logger } from '@nestjs/common';
 import { AgentsRepository } from '../agents/agents.repository.js';
+import { Dialect } from '../database/dialect.js';
 import { Transactions } from '../database/transactions.js';
 import { DecisionsService, type NewDecision } from '../decisions/decisions.service.js';
 import { knownErrorIn } from '../errors/known-error.js';
@@ -20,6 +21,7 @@ export class AdmissionReports {
 
   constructor(
     private readonly transactions: Transactions,
+    private readonly dialect: Dialect,
     private readonly decisions: DecisionsService,
     private readonly telemetry: AdmissionTelemetry,
     private readonly agents: AgentsRepository,
@@ -73,6 +75,8 @@ export class AdmissionReports {
       if (agent === null) return;
       await this.decisions.keep({ ...keptOf(wake, agent.workspaceId), error: known?.code ?? 'internal' });
     } catch (failure) {
+      // Its caller hears that anyway, and a shutdown must not log a line for each wake in flight.
+      if (this.dialect.isUnavailable(failure)) return;
       this.logger.warn(
         { reason: wake.reason, error: String(failure) },
         'an undecided wake could not be noted',

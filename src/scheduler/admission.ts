@@ -55,6 +55,8 @@ export async function ask(gate: AdmissionGate, wake: Wake, facts: WakeFacts): Pr
       case 'closed':
         throw gate.closed(error);
       case 'open':
+        // There is nothing left that the wake could be admitted to, and a shutdown is no degraded read.
+        if (error.isCutShort) throw error;
         return gate.open(error);
     }
   }

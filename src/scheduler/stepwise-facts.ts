@@ -2,6 +2,7 @@ import { Injectable } from '@nestjs/common';
 import type { Agent } from '../agents/agent.schema.js';
 import { AgentsRepository } from '../agents/agents.repository.js';
 import { windowEndingAt } from '../clock/window.js';
+import { Dialect } from '../database/dialect.js';
 import { Transactions } from '../database/transactions.js';
 import type { Run } from '../runs/run.schema.js';
 import { RunsRepository } from '../runs/runs.repository.js';
@@ -21,13 +22,14 @@ import type { Wake } from './wake.js';
 export class StepwiseFacts {
   constructor(
     private readonly transactions: Transactions,
+    private readonly dialect: Dialect,
     private readonly agents: AgentsRepository,
     private readonly workspaces: WorkspacesRepository,
     private readonly runs: RunsRepository,
   ) {}
 
   about(wake: Wake): WakeFacts {
-    const agent = once(() => read('agent', () => this.agents.find(wake.agentProfileId)));
+    const agent = once(() => this.read('agent', () => this.agents.find(wake.agentProfileId)));
     const workspaceId = async () => workspaceOf(await agent());
     return {
       agent,
@@ -39,7 +41,7 @@ export class StepwiseFacts {
   }
 
   private pause(workspaceId: string): Promise<WorkspacePause | null> {
-    return read('pause', () => this.workspaces.openPause(workspaceId));
+    return this.read('pause', () => this.workspaces.openPause(workspaceId));
   }
 
   private keyHolder(
@@ -49,7 +51,7 @@ export class StepwiseFacts {
     if (idempotencyKey === null) return Promise.resolve(null);
     const key = { workspaceId, keyScope, idempotencyKey };
     const after = requestedAt - IDEMPOTENCY_WINDOW_MS;
-    return read(
+    return this.read(
       'key',
       async () => (await this.runs.findByOwnKey(key, after)) ?? this.runs.findByMergedKey(key, after),
     );
@@ -59,7 +61,7 @@ export class StepwiseFacts {
     const { taskId } = facts;
     if (taskId === null) return Promise.resolve(null);
     const after = requestedAt - COALESCING_WINDOW_MS;
-    return read('queue', () =>
+    return this.read('queue', () =>
       this.runs.newestMergeable({
         agentProfileId,
         reason,
@@ -75,17 +77,17 @@ export class StepwiseFacts {
     const { taskId } = facts;
     if (taskId === null) return Promise.resolve([]);
     const window = windowEndingAt(requestedAt, ALLOWANCE_WINDOW_MS);
-    return read('assignment count', () =>
+    return this.read('assignment count', () =>
       this.transactions.savepoint(() => this.runs.agentAssignments(workspaceId, taskId, window)),
     );
   }
-}
 
-async function read<T>(fact: string, question: () => Promise<T>): Promise<T> {
-  try {
-    return await question();
-  } catch (cause) {
-    throw new FactReadError(fact, { cause });
+  private async read<T>(fact: string, question: () => Promise<T>): Promise<T> {
+    try {
+      return await question();
+    } catch (cause) {
+      throw new FactReadError(fact, { cause, isCutShort: this.dialect.isUnavailable(cause) });
+    }
   }
 }
 

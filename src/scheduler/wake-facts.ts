@@ -4,8 +4,12 @@ import type { WorkspacePause } from '../workspaces/workspace.schema.js';
 
 /** A fact could not be read. The gate that asked for it says what that means. */
 export class FactReadError extends Error {
-  constructor(fact: string, options: ErrorOptions) {
-    super(`The ${fact} could not be read.`, options);
+  /** Whether the database went away under the reading, as it does at a shutdown. */
+  readonly isCutShort: boolean;
+
+  constructor(fact: string, { cause, isCutShort }: { cause: unknown; isCutShort: boolean }) {
+    super(`The ${fact} could not be read.`, { cause });
+    this.isCutShort = isCutShort;
   }
 }
 

@@ -1,5 +1,11 @@
+import { Transactions } from '../../src/database/transactions.js';
 import { ALLOWANCE_LIMIT } from '../../src/scheduler/admission-limits.js';
+import { allowanceOf } from '../../src/scheduler/allowance.js';
 import type { Decision } from '../../src/scheduler/decision.js';
+import { AssignmentAllowanceGate } from '../../src/scheduler/gates/assignment-allowance.gate.js';
+import { RunQueue } from '../../src/scheduler/run-queue.js';
+import { StepwiseFacts } from '../../src/scheduler/stepwise-facts.js';
+import { type Wake, wakeOf } from '../../src/scheduler/wake.js';
 import { onEachDatabase } from '../support/databases.js';
 import { movedBy } from '../support/metrics.js';
 import { TestReveille, useReveille } from '../support/reveille.js';
@@ -87,6 +93,30 @@ onEachDatabase('wakes at the same time', (database) => {
   });
 
   describe('for one task', () => {
+    it('AC-OFFICE-ASSIGN-RATE-002.1 both pass the gate when one share is left and neither of them is inserted yet', async () => {
+      const office = await open();
+      await office.spend(ALLOWANCE_LIMIT - 1);
+      const wakes = (await office.agents(2)).map((agentProfileId) =>
+        wakeOf(
+          { agentProfileId, reason: 'task_assigned', payload: agentAssignment(office.taskId) },
+          reveille().clock.now(),
+        ),
+      );
+      const [gate, facts] = [reveille().get(AssignmentAllowanceGate), reveille().get(StepwiseFacts)];
+      const verdicts = await Promise.all(wakes.map((wake) => gate.judge(wake, facts.about(wake))));
+      const pass = { kind: 'pass', allowance: allowanceOf(ALLOWANCE_LIMIT - 1) };
+      expect(verdicts).toEqual([pass, pass]);
+
+      const insert = (wake: Wake) => reveille().get(RunQueue).insert(wake, office.workspaceId);
+      await reveille()
+        .get(Transactions)
+        .run(() => Promise.all(wakes.map(insert)));
+      expect(await office.wake()).toMatchObject({
+        outcome: 'rate_limited',
+        allowance: { observed: ALLOWANCE_LIMIT + 1 },
+      });
+    });
+
     it('AC-OFFICE-ASSIGN-RATE-002.1 exceed N by their number at most when one share is left', async () => {
       const office = await open();
       await office.spend(ALLOWANCE_LIMIT - 1);

@@ -1,9 +1,8 @@
-import { mkdtempSync, readFileSync, readdirSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { readFileSync, readdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { DEFAULT_OPTIONS } from '../../src/config/options.js';
 import * as limits from '../../src/scheduler/admission-limits.js';
-import { type DatabaseName, type TestDatabase, freshDatabase, onEachDatabase } from '../support/databases.js';
+import { lastingDatabase, onEachDatabase } from '../support/databases.js';
 import { TestReveille } from '../support/reveille.js';
 import { Workplace } from '../support/wakes.js';
 
@@ -74,14 +73,3 @@ onEachDatabase('a server that is started again', (database) => {
     await home.drop();
   });
 });
-
-/** A database that outlives the server that uses it. */
-async function lastingDatabase(name: DatabaseName): Promise<TestDatabase> {
-  if (name === 'postgres') return freshDatabase(name);
-  const folder = mkdtempSync(join(tmpdir(), 'reveille-test-'));
-  const drop = () => {
-    rmSync(folder, { recursive: true });
-    return Promise.resolve();
-  };
-  return { url: `sqlite:${join(folder, 'reveille.db')}`, drop };
-}

@@ -1,4 +1,7 @@
 import { randomBytes } from 'node:crypto';
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { Client } from 'pg';
 
 /** Every behaviour is shown on both. */
@@ -21,6 +24,13 @@ export function onEachDatabase(title: string, tests: (database: DatabaseName) =>
 export async function freshDatabase(name: DatabaseName): Promise<TestDatabase> {
   if (name === 'sqlite') return { url: 'sqlite::memory:', drop: () => Promise.resolve() };
   return freshPostgres('TEMPLATE reveille_template');
+}
+
+/** A database that outlives the server that uses it. */
+export async function lastingDatabase(name: DatabaseName): Promise<TestDatabase> {
+  if (name === 'postgres') return freshDatabase(name);
+  const folder = await mkdtemp(join(tmpdir(), 'reveille-test-'));
+  return { url: `sqlite:${join(folder, 'reveille.db')}`, drop: () => rm(folder, { recursive: true }) };
 }
 
 /** A PostgreSQL database without any of our tables. */

@@ -1,5 +1,6 @@
+import type { ApplicationRole, Column } from './application-role.js';
 import type { TestReveille } from './reveille.js';
-import { intercepting } from './statements.js';
+import { type Statement, intercepting } from './statements.js';
 
 /** The statements by which admission reads and writes, each told from all others by what only it asks. */
 export const SHAPES = {
@@ -25,23 +26,52 @@ const REJECTED = 'SELECT 1 FROM a_table_that_is_not_there';
  *
  * @throws when no statement of that shape was sent, because then nothing was shown.
  */
-export async function whileFailing<T>(
+export function whileFailing<T>(
   reveille: TestReveille,
   shape: RegExp,
   work: () => Promise<T>,
   rejected = REJECTED,
 ): Promise<T> {
-  let failed = 0;
-  const result = await intercepting(
-    reveille,
-    (statement) => {
-      if (!shape.test(statement.sql)) return statement;
-      failed += 1;
-      return { sql: rejected, parameters: [] };
-    },
-    () => settled(work),
-  );
-  if (failed === 0) throw new Error(`No statement has the shape ${String(shape)}.`);
+  const replace: Meeting = (statement, isMet) => (isMet ? { sql: rejected, parameters: [] } : statement);
+  return whileMeeting(reveille, shape, replace, work);
+}
+
+/**
+ * Runs `work` while the server's role is denied a column as often as it sends a statement of the given shape, and only
+ * for as long as that takes: several gates read the same table, each of them whole rows.
+ *
+ * @throws when no statement of that shape was sent, because then nothing was shown.
+ */
+export function whileDenied<T>(
+  reveille: TestReveille,
+  shape: RegExp,
+  { role, column }: { role: ApplicationRole; column: Column },
+  work: () => Promise<T>,
+): Promise<T> {
+  const deny: Meeting = async (statement, isMet) => {
+    await role.deny(isMet ? column : null);
+    return statement;
+  };
+  return whileMeeting(reveille, shape, deny, work).finally(() => role.deny(null));
+}
+
+/** What is done about each statement; `isMet` says whether it has the shape. */
+type Meeting = (statement: Statement, isMet: boolean) => Statement | Promise<Statement>;
+
+async function whileMeeting<T>(
+  reveille: TestReveille,
+  shape: RegExp,
+  meeting: Meeting,
+  work: () => Promise<T>,
+): Promise<T> {
+  let met = 0;
+  const intercept = (statement: Statement) => {
+    const isMet = shape.test(statement.sql);
+    if (isMet) met += 1;
+    return meeting(statement, isMet);
+  };
+  const result = await intercepting(reveille, intercept, () => settled(work));
+  if (met === 0) throw new Error(`No statement has the shape ${String(shape)}.`);
   return result();
 }
 

@@ -15,8 +15,9 @@ const LOCK_NOT_AVAILABLE = ['55P03', '40P01'];
 
 /** Connection exceptions (08), shutdowns (57P), exhausted connections (53300), and what the socket itself reports. */
 const UNAVAILABLE = /^(08...|57P0.|53300|ECONNREFUSED|ECONNRESET|EPIPE|ETIMEDOUT|EHOSTUNREACH|ENOTFOUND)$/;
+/** What the driver, its pool and TypeORM say without a code when a connection is lost, or was closed by ourselves. */
 const UNAVAILABLE_WITHOUT_CODE =
-  /Connection terminated|timeout exceeded when trying to connect|Client has encountered/;
+  /Connection terminated|timeout exceeded when trying to connect|Client (has encountered|was closed)|after calling end on the pool|Driver not Connected/;
 
 interface PostgresError {
   readonly code?: string;

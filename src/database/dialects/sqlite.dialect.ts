@@ -1,8 +1,8 @@
-import type { ObjectLiteral, SelectQueryBuilder } from 'typeorm';
+import { ConnectionIsNotSetError, type ObjectLiteral, type SelectQueryBuilder } from 'typeorm';
 import { causesOf } from '../../errors/causes.js';
 import { Dialect, type UniqueIndex } from '../dialect.js';
 
-/** The file is locked by another process, cannot be opened, or has no room left. */
+/** The file is locked by another process, cannot be opened, has no room left, or was closed by ourselves. */
 const UNAVAILABLE = /^SQLITE_(BUSY|LOCKED|CANTOPEN|FULL|IOERR|MISUSE)/;
 
 export class SqliteDialect extends Dialect {
@@ -16,7 +16,10 @@ export class SqliteDialect extends Dialect {
   }
 
   isUnavailable(error: unknown): boolean {
-    return causesOf(error).some((cause) => UNAVAILABLE.test((cause as { code?: string }).code ?? ''));
+    return causesOf(error).some(
+      (cause) =>
+        cause instanceof ConnectionIsNotSetError || UNAVAILABLE.test((cause as { code?: string }).code ?? ''),
+    );
   }
 
   isLockTimeout(): boolean {
