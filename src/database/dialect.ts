@@ -22,6 +22,9 @@ export abstract class Dialect {
   /** Whether `error`, or a cause of it, says that the database cannot be reached or is going away. */
   abstract isUnavailable(error: unknown): boolean;
 
+  /** Whether `error`, or a cause of it, says that the connection is gone, so that nothing more can be asked or written on it. */
+  abstract isDisconnected(error: unknown): boolean;
+
   /** Whether `error`, or a cause of it, says that a lock was not to be had in time, or not without a deadlock. */
   abstract isLockTimeout(error: unknown): boolean;
 

@@ -86,7 +86,7 @@ export class StepwiseFacts {
     try {
       return await question();
     } catch (cause) {
-      throw new FactReadError(fact, { cause, isCutShort: this.dialect.isUnavailable(cause) });
+      throw new FactReadError(fact, { cause, isCutShort: this.dialect.isDisconnected(cause) });
     }
   }
 }

@@ -43,6 +43,11 @@ export class PostgresDialect extends Dialect {
     );
   }
 
+  /** A server that cannot be reached has no connection left to it. */
+  isDisconnected(error: unknown): boolean {
+    return this.isUnavailable(error);
+  }
+
   isLockTimeout(error: unknown): boolean {
     return matches(error, ({ code }) => LOCK_NOT_AVAILABLE.includes(code ?? ''));
   }

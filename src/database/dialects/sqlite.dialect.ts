@@ -2,8 +2,11 @@ import { ConnectionIsNotSetError, type ObjectLiteral, type SelectQueryBuilder } 
 import { causesOf } from '../../errors/causes.js';
 import { Dialect, type UniqueIndex } from '../dialect.js';
 
-/** The file is locked by another process, cannot be opened, has no room left, or was closed by ourselves. */
-const UNAVAILABLE = /^SQLITE_(BUSY|LOCKED|CANTOPEN|FULL|IOERR|MISUSE)/;
+/** The file is locked by another process, cannot be opened, cannot be read or has no room left. */
+const UNAVAILABLE = /^SQLITE_(BUSY|LOCKED|CANTOPEN|FULL|IOERR)/;
+
+/** What the driver says of a file that was closed by ourselves. */
+const CLOSED = /^SQLITE_MISUSE/;
 
 export class SqliteDialect extends Dialect {
   readonly name = 'sqlite';
@@ -16,9 +19,12 @@ export class SqliteDialect extends Dialect {
   }
 
   isUnavailable(error: unknown): boolean {
+    return this.isDisconnected(error) || causesOf(error).some((cause) => UNAVAILABLE.test(codeOf(cause)));
+  }
+
+  isDisconnected(error: unknown): boolean {
     return causesOf(error).some(
-      (cause) =>
-        cause instanceof ConnectionIsNotSetError || UNAVAILABLE.test((cause as { code?: string }).code ?? ''),
+      (cause) => cause instanceof ConnectionIsNotSetError || CLOSED.test(codeOf(cause)),
     );
   }
 
@@ -45,4 +51,8 @@ export class SqliteDialect extends Dialect {
   now(): Promise<null> {
     return Promise.resolve(null);
   }
+}
+
+function codeOf(cause: unknown): string {
+  return (cause as { code?: string }).code ?? '';
 }
