@@ -6,7 +6,7 @@ import { Dialect, type UniqueIndex } from '../dialect.js';
 const UNAVAILABLE = /^SQLITE_(BUSY|LOCKED|CANTOPEN|FULL|IOERR)/;
 
 /** What the driver says of a file that was closed by ourselves. */
-const CLOSED = /^SQLITE_MISUSE/;
+const CLOSED = 'SQLITE_MISUSE';
 
 export class SqliteDialect extends Dialect {
   readonly name = 'sqlite';
@@ -24,7 +24,7 @@ export class SqliteDialect extends Dialect {
 
   isDisconnected(error: unknown): boolean {
     return causesOf(error).some(
-      (cause) => cause instanceof ConnectionIsNotSetError || CLOSED.test(codeOf(cause)),
+      (cause) => cause instanceof ConnectionIsNotSetError || codeOf(cause) === CLOSED,
     );
   }
 
