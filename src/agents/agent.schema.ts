@@ -34,6 +34,11 @@ export interface Agent {
   readonly deletedAt: number | null;
 }
 
+/** In SQL, of a table or alias: whether the agent may be woken and at work. */
+export function runnable(agent: string): string {
+  return `(${agent}.status = 'idle' AND ${agent}.deleted_at IS NULL)`;
+}
+
 export const AgentSchema = new EntitySchema<Agent>({
   name: 'agents',
   columns: {

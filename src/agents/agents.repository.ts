@@ -3,6 +3,7 @@ import type { EntityManager, SelectQueryBuilder } from 'typeorm';
 import { Dialect } from '../database/dialect.js';
 import { byId, onlyWhere } from '../database/listing.js';
 import { Transactions } from '../database/transactions.js';
+import { NotFoundError } from '../errors/reveille-error.js';
 import { type Agent, AgentSchema } from './agent.schema.js';
 
 /** Every statement over agents. A deleted agent is found only by those that say so. */
@@ -24,6 +25,20 @@ export class AgentsRepository {
   /** Finds the agent and keeps it from being deleted until the transaction ends. */
   keep(id: string): Promise<Agent | null> {
     return this.dialect.forKeeping(this.one(this.transactions.writing(), id)).getOne();
+  }
+
+  /**
+   * Keeps an agent of ours from being deleted until the transaction ends; one that a host knows by itself needs no keeping.
+   *
+   * @throws NotFoundError for one that is deleted.
+   */
+  async keepUnlessUnknown(id: string): Promise<void> {
+    const query = this.transactions
+      .writing()
+      .createQueryBuilder(AgentSchema, 'agent')
+      .where('agent.id = :id', { id });
+    const agent = await this.dialect.forKeeping(query).getOne();
+    if (agent !== null && agent.deletedAt !== null) throw new NotFoundError('agent');
   }
 
   /** Finds the agent and keeps everybody else from keeping, claiming for or changing it until the transaction ends. */

@@ -2,6 +2,7 @@ import type { DataSourceOptions } from 'typeorm';
 import type { PostgresConnectionOptions } from 'typeorm/driver/postgres/PostgresConnectionOptions.js';
 import type { SqliteConnectionOptions } from 'typeorm/driver/sqlite/SqliteConnectionOptions.js';
 import type { DatabaseTarget } from '../config/database-url.js';
+import { SteadyClient } from './steady-client.js';
 
 /** How long a statement may wait for SQLite's write lock, in milliseconds. */
 const SQLITE_BUSY_MS = 10_000;
@@ -21,6 +22,7 @@ const SHARED = {
  * a connection from the pool 10 s, a lock 5 s, a statement 30 s, an idle transaction 60 s.
  */
 const POSTGRES_SESSION = {
+  Client: SteadyClient,
   max: 20,
   connectionTimeoutMillis: 10_000,
   statement_timeout: 30_000,

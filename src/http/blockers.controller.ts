@@ -1,23 +1,22 @@
 import { Controller, Delete, Get, HttpCode, Param, Put } from '@nestjs/common';
 import type { Principal } from '../auth/principal.js';
 import { BlockersService } from '../office/blockers.service.js';
-import { TasksService } from '../office/tasks.service.js';
 import { Caller } from './auth/caller.decorator.js';
 import { Rights } from './auth/rights.decorator.js';
-import { visible } from './auth/visibility.js';
+import { VisibleTasks } from './auth/visible-tasks.js';
 import { viewBlocker } from './views.js';
 
 @Controller('v1/tasks')
 export class BlockersController {
   constructor(
-    private readonly tasks: TasksService,
+    private readonly tasks: VisibleTasks,
     private readonly blockers: BlockersService,
   ) {}
 
   @Get(':id/blockers')
   @Rights('admin', 'user', 'agent', 'worker')
   async list(@Caller() caller: Principal, @Param('id') id: string) {
-    await this.visible(caller, id);
+    await this.tasks.get(caller, id);
     return { items: (await this.blockers.list(id)).map(viewBlocker), nextCursor: null };
   }
 
@@ -28,7 +27,7 @@ export class BlockersController {
     @Param('id') id: string,
     @Param('blockerTaskId') blockerTaskId: string,
   ) {
-    await this.visible(caller, id);
+    await this.tasks.get(caller, id);
     return viewBlocker(await this.blockers.add(id, blockerTaskId));
   }
 
@@ -40,11 +39,7 @@ export class BlockersController {
     @Param('id') id: string,
     @Param('blockerTaskId') blockerTaskId: string,
   ): Promise<void> {
-    await this.visible(caller, id);
+    await this.tasks.get(caller, id);
     await this.blockers.remove(id, blockerTaskId);
-  }
-
-  private async visible(caller: Principal, id: string): Promise<void> {
-    visible(caller, await this.tasks.get(id), 'task');
   }
 }

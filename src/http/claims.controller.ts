@@ -67,7 +67,7 @@ export class ClaimsController {
   @HttpCode(200)
   async fail(@Caller() caller: Principal, @Param('id') id: string, @Body() body: FailDto) {
     await this.visible(caller, id);
-    return viewRun(await this.runs.fail(id, report(caller, body), body.error, body.retryable === false));
+    return viewRun(await this.runs.fail(id, report(caller, body), body));
   }
 
   @Post(':id/release')

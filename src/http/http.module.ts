@@ -13,6 +13,7 @@ import { SessionsModule } from '../sessions/sessions.module.js';
 import { WorkspacesModule } from '../workspaces/workspaces.module.js';
 import { AgentsController } from './agents.controller.js';
 import { AuthGuard } from './auth/auth.guard.js';
+import { VisibleTasks } from './auth/visible-tasks.js';
 import { BlockersController } from './blockers.controller.js';
 import { ClaimsController } from './claims.controller.js';
 import { CommentsController } from './comments.controller.js';
@@ -68,6 +69,7 @@ import { WorkspacesController } from './workspaces.controller.js';
     HealthController,
   ],
   providers: [
+    VisibleTasks,
     Readiness,
     Problems,
     WakeRequests,

@@ -1,6 +1,7 @@
 import { z } from 'zod';
 import type { InstantPlace } from '../database/listing.js';
 import { ValidationError } from '../errors/reveille-error.js';
+import { isStorable } from './schemas/fields.js';
 
 /** A place in a list that is sorted by an instant, then an id. */
 const instantPlace = z.tuple([
@@ -50,7 +51,7 @@ function encode(place: readonly string[]): string {
 function decode(cursor: string): readonly string[] {
   try {
     return z
-      .array(z.string())
+      .array(z.string().refine(isStorable))
       .min(1)
       .parse(JSON.parse(Buffer.from(cursor, 'base64url').toString()));
   } catch {

@@ -26,7 +26,7 @@ export class Problems {
 
   of(error: unknown): Problem {
     const known = knownErrorIn(error);
-    if (known !== undefined) return { ...problem(known.code, known.message), ...known.members };
+    if (known !== undefined) return { ...known.members, ...problem(known.code, known.message) };
     if (error instanceof ZodError) return invalid(error);
     if (error instanceof ZodValidationException) return this.of(error.getZodError());
     if (error instanceof HttpException) return ofFramework(error);
@@ -40,6 +40,10 @@ export class Problems {
         'database_unavailable',
         'The database does not answer. Whether anything was changed is unknown.',
       );
+    }
+    if (this.dialect.isLockTimeout(error)) {
+      this.logger.warn({ error: String(error) }, 'a lock was not to be had in time');
+      return problem('overloaded', 'Others were at it for too long. Nothing was changed.');
     }
     this.logger.error({ error: String(error), stack: (error as Error).stack }, 'a request failed');
     return problem('internal', 'Something went wrong here. The log has the details.');

@@ -63,7 +63,7 @@ export class SessionsController {
     await this.own(caller, id);
     const { session, created } = await this.sessions.spawn(id, agentProfileId);
     this.adapterHost.httpAdapter.status(response, created ? HttpStatus.CREATED : HttpStatus.OK);
-    return { session: viewSession(session), created };
+    return { session: spawnedFor(caller, session), created };
   }
 
   private async own(caller: Principal, id: string): Promise<Session> {
@@ -73,4 +73,10 @@ export class SessionsController {
     }
     return session;
   }
+}
+
+/** An agent may be led to another's conversation; what that one remembers is not for it to read. */
+function spawnedFor(caller: Principal, session: Session) {
+  const isOwn = caller.kind !== 'agent' || session.agentProfileId === caller.agentProfileId;
+  return viewSession(isOwn ? session : { ...session, metadata: {} });
 }

@@ -6,7 +6,8 @@ import { TasksService } from '../office/tasks.service.js';
 import type { Task } from '../tasks/task.schema.js';
 import { Caller } from './auth/caller.decorator.js';
 import { Rights } from './auth/rights.decorator.js';
-import { sees, visible } from './auth/visibility.js';
+import { sees } from './auth/visibility.js';
+import { VisibleTasks } from './auth/visible-tasks.js';
 import { pageOf } from './paging.js';
 import { AutoStartDto, CreateTaskDto, UpdateTaskDto } from './schemas/task.dto.js';
 import { PageDto } from './schemas/workspace.dto.js';
@@ -16,6 +17,7 @@ import { viewReaction, viewTask } from './views.js';
 export class TasksController {
   constructor(
     private readonly tasks: TasksService,
+    private readonly visibleTasks: VisibleTasks,
     private readonly autoStarts: AutoStartService,
   ) {}
 
@@ -39,14 +41,14 @@ export class TasksController {
   @Get(':id')
   @Rights('admin', 'user', 'agent', 'worker')
   async get(@Caller() caller: Principal, @Param('id') id: string) {
-    return viewTask(await this.visible(caller, id));
+    return viewTask(await this.visibleTasks.get(caller, id));
   }
 
   /** Changes a task. Who did it is the caller's token's to say, and so is whether they may assign. */
   @Patch(':id')
   @Rights('admin', 'user', 'agent')
   async update(@Caller() caller: Principal, @Param('id') id: string, @Body() body: UpdateTaskDto) {
-    await this.visible(caller, id);
+    await this.visibleTasks.get(caller, id);
     const { task, reactions, interruptedSessionId } = await this.tasks.update(id, body, actorOf(caller));
     return { task: viewTask(task), reactions: reactions.map(viewReaction), interruptedSessionId };
   }
@@ -56,10 +58,6 @@ export class TasksController {
   @HttpCode(200)
   @Rights('admin', 'user')
   async autoStart(@Caller() caller: Principal, @Param('id') id: string, @Body() body: AutoStartDto) {
-    return viewReaction(await this.autoStarts.start(await this.visible(caller, id), body));
-  }
-
-  private async visible(caller: Principal, id: string): Promise<Task> {
-    return visible(caller, await this.tasks.get(id), 'task');
+    return viewReaction(await this.autoStarts.start(await this.visibleTasks.get(caller, id), body));
   }
 }

@@ -9,8 +9,8 @@ import { SessionsService } from '../sessions/sessions.service.js';
 import { TaskRecords } from '../tasks/task-records.js';
 import { NotesRepository } from './reactivity/notes.repository.js';
 
-/** How long after an agent is deleted something may still turn up in its queue, in milliseconds. */
-const STRAGGLING_MS = 10 * 60_000;
+/** For how long after an agent is deleted its remains are looked for, in milliseconds: longer than any transaction lasts. */
+const STRAGGLING_MS = 5 * 60_000;
 
 /** Takes an agent out of its office. */
 @Injectable()
@@ -37,17 +37,22 @@ export class AgentRemoval {
       // The agent first: whoever is about to assign to it either has done so or finds it gone.
       if ((await this.agents.lock(id)) === null) throw new NotFoundError('agent');
       await this.agents.update(id, { deletedAt: this.clock.now() });
-      await this.tasks.removeAgent(id);
+      for (const taskId of await this.tasks.removeAgent(id))
+        await this.sessions.retire({ taskId, agentProfileId: id });
       await this.notes.strikeOwedTo(id);
-      await this.endings.withdrawAll(id);
-      await this.sessions.retireAll(id);
-      await this.tokens.revokeOfAgent(id);
+      await this.clear(id);
     });
   }
 
-  /** Cancels what a wake put into the queue of an agent that was deleted at the same moment. */
+  /** Clears away what was made for an agent at the very moment at which it was deleted. */
   async sweep(): Promise<void> {
     for (const { id } of await this.agents.deletedSince(this.clock.now() - STRAGGLING_MS))
-      await this.endings.withdrawAll(id);
+      await this.clear(id);
+  }
+
+  private async clear(id: string): Promise<void> {
+    await this.endings.withdrawAll(id);
+    await this.sessions.retireAll(id);
+    await this.tokens.revokeOfAgent(id);
   }
 }

@@ -8,9 +8,6 @@ import type { TaskBlocker } from '../tasks/task-blocker.schema.js';
 import { TasksRepository } from '../tasks/tasks.repository.js';
 import { BlockerCycleError } from './office.errors.js';
 
-/** How many tasks one statement asks about. */
-const PAGE = 500;
-
 /** Which tasks wait for which. */
 @Injectable()
 export class BlockersService {
@@ -24,7 +21,7 @@ export class BlockersService {
 
   /** What the task waits for. */
   list(taskId: string): Promise<readonly TaskBlocker[]> {
-    return this.blockers.ofTasks([taskId]);
+    return this.blockers.ofTask(taskId);
   }
 
   /**
@@ -41,9 +38,7 @@ export class BlockersService {
       await this.dialect.lock(this.transactions.writing(), [`blockers:${workspaceId}`]);
       const circle = await this.pathBetween(blockerTaskId, taskId);
       if (circle !== null) throw new BlockerCycleError([taskId, ...circle]);
-      const blocker = { taskId, blockerTaskId, workspaceId, createdAt: this.clock.now() };
-      await this.blockers.add(blocker);
-      return (await this.blockers.find(taskId, blockerTaskId)) ?? blocker;
+      return this.blockers.add({ taskId, blockerTaskId, workspaceId, createdAt: this.clock.now() });
     });
   }
 
@@ -60,23 +55,16 @@ export class BlockersService {
 
   /** The shortest chain of tasks, each waiting for the next, from one to the other; null when there is none. */
   private async pathBetween(from: string, to: string): Promise<readonly string[] | null> {
+    const waitsFor = new Map<string, string[]>();
+    for (const { taskId, blockerTaskId } of await this.blockers.allBehind(from))
+      waitsFor.set(taskId, [...(waitsFor.get(taskId) ?? []), blockerTaskId]);
     const reachedFrom = new Map<string, string | null>([[from, null]]);
-    for (let level = [from]; level.length > 0;) {
-      if (reachedFrom.has(to)) return trace(reachedFrom, to);
-      const found = (await this.blockersOf(level)).filter(
-        ({ blockerTaskId }) => !reachedFrom.has(blockerTaskId),
-      );
-      for (const { taskId, blockerTaskId } of found) reachedFrom.set(blockerTaskId, taskId);
-      level = [...new Set(found.map(({ blockerTaskId }) => blockerTaskId))];
+    // What is reached is added behind what it was reached from, so nearer tasks come first.
+    for (const task of reachedFrom.keys()) {
+      if (task === to) return trace(reachedFrom, to);
+      for (const next of waitsFor.get(task) ?? []) if (!reachedFrom.has(next)) reachedFrom.set(next, task);
     }
     return null;
-  }
-
-  private async blockersOf(taskIds: readonly string[]): Promise<readonly TaskBlocker[]> {
-    const found: TaskBlocker[] = [];
-    for (let start = 0; start < taskIds.length; start += PAGE)
-      found.push(...(await this.blockers.ofTasks(taskIds.slice(start, start + PAGE))));
-    return found;
   }
 }
 

@@ -20,22 +20,31 @@ export class Handover {
   ) {}
 
   /**
-   * Interrupts whoever had the task, if it is taken away or cancelled, and answers their live session, or null. The
-   * same agent assigned again is no hand-over: it keeps its turn and its conversation.
+   * Interrupts whoever had the task, if it is taken away, and everybody at work on it, if it is cancelled. Answers the live
+   * session of whoever had it, or null. The same agent assigned again is no hand-over: it keeps its turn and its
+   * conversation.
    */
-  async of(before: Task, after: Task): Promise<string | null> {
+  async carryOut(before: Task, after: Task): Promise<string | null> {
     const previous = before.assigneeAgentProfileId;
     const isTakenAway = previous !== after.assigneeAgentProfileId;
     const isCancelled = before.state !== 'CANCELLED' && after.state === 'CANCELLED';
+    if (isCancelled) await this.interrupts.interruptAll(before.id);
     if (previous === null || !(isTakenAway || isCancelled)) return null;
     const pair = { taskId: before.id, agentProfileId: previous };
+    const sessionId = await this.liveSessionOf(pair);
+    if (isTakenAway) await this.takeFrom(pair, after);
+    return sessionId;
+  }
+
+  private async liveSessionOf(pair: SessionPair): Promise<string | null> {
     const session = await this.sessions.find(pair);
-    await this.interrupts.interrupt(pair);
-    if (isTakenAway) {
-      await this.dropRetries(pair);
-      await this.sessions.retireUnlessSeated(previous, after);
-    }
     return session === null || isTerminal(session.state) ? null : session.id;
+  }
+
+  private async takeFrom(pair: SessionPair, after: Task): Promise<void> {
+    await this.interrupts.interrupt(pair);
+    await this.dropRetries(pair);
+    await this.sessions.retireUnlessSeated(pair.agentProfileId, after);
   }
 
   /** Only a tidying: a retry that stays is recognised as overtaken when its turn comes, and cancelled then. */

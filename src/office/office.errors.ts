@@ -15,10 +15,17 @@ export class BlockerCycleError extends ReveilleError {
 
   /** `path` begins and ends with the task, each waiting for the next. */
   constructor(readonly path: readonly string[]) {
-    super(`The task would wait for itself: ${path.join(' → ')}.`);
+    super(`The task would wait for itself: ${shortened(path).join(' → ')}.`);
   }
 
   override get members() {
     return { path: this.path };
   }
+}
+
+/** How many tasks of a path a sentence names; `path` has them all. */
+const NAMED = 10;
+
+function shortened(path: readonly string[]): readonly string[] {
+  return path.length <= NAMED ? path : [...path.slice(0, NAMED - 2), '…', ...path.slice(-1)];
 }

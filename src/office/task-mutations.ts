@@ -21,7 +21,7 @@ export interface MutationResult {
   readonly task: Task;
   readonly comment: TaskComment | null;
   readonly reactions: readonly Reaction[];
-  /** The live session of the agent whose turn was interrupted: that of whoever had the task, or works on a cancelled one. */
+  /** The live session, at work or not, of whoever had a task that was taken away or cancelled. */
   readonly interruptedSessionId: string | null;
 }
 
@@ -70,8 +70,8 @@ export class TaskMutations {
     return {
       task: after,
       comment,
-      interruptedSessionId: await this.handover.of(before, after),
-      notes: await this.whatItWakes.note({ before, after, isAssignment, comment, actor }),
+      interruptedSessionId: await this.handover.carryOut(before, after),
+      notes: await this.whatItWakes.writeDown({ before, after, isAssignment, comment, actor }),
     };
   }
 
@@ -84,11 +84,11 @@ export class TaskMutations {
     return before;
   }
 
-  /** Every agent that the mutation names, by id, so that two mutations never wait for each other. */
+  /** Every agent that the mutation names. */
   private async keepAgents({ assigneeAgentProfileId, comment }: MutationInput) {
     const named = new Set([assigneeAgentProfileId ?? [], comment?.mentions ?? []].flat());
     const agents = [];
-    for (const id of [...named].sort()) agents.push(await this.agents.keep(id));
+    for (const id of named) agents.push(await this.agents.keep(id));
     return agents;
   }
 

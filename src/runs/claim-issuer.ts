@@ -1,4 +1,4 @@
-import { Injectable } from '@nestjs/common';
+import { Injectable, Logger } from '@nestjs/common';
 import type { Agent } from '../agents/agent.schema.js';
 import { Clock } from '../clock/clock.js';
 import { Transactions } from '../database/transactions.js';
@@ -14,6 +14,8 @@ import { RunWakes } from './run-wakes.js';
 /** Hands out runs, each with a lease and the tokens that live as long as it does. */
 @Injectable()
 export class ClaimIssuer {
+  private readonly logger = new Logger(ClaimIssuer.name);
+
   constructor(
     private readonly transactions: Transactions,
     private readonly picker: ClaimPicker,
@@ -34,7 +36,7 @@ export class ClaimIssuer {
       return issued;
     });
     // By itself: whoever hands a task over locks the task before the run, and here it would be the other way round.
-    if (claims.length > 0) await this.transactions.run(() => this.startTasks(claims));
+    if (claims.length > 0) await this.startTasks(claims);
     return claims;
   }
 
@@ -53,8 +55,18 @@ export class ClaimIssuer {
     return { run: { ...run, ...held }, wakes: await this.wakes.of(run), agent, ...grant };
   }
 
-  /** The first claim of a task's run means that work on it has begun. In one order, so that claims never deadlock. */
+  /** The first claim of a task's run means that work on it has begun. */
   private async startTasks(claims: readonly Claim[]): Promise<void> {
+    try {
+      await this.transactions.run(() => this.startInOrder(claims));
+    } catch (error) {
+      // The runs are held, and only this answer says by which tokens: it must arrive.
+      this.logger.warn({ error: String(error) }, 'claimed tasks could not be marked as begun');
+    }
+  }
+
+  /** In one order, so that claims never deadlock. */
+  private async startInOrder(claims: readonly Claim[]): Promise<void> {
     const named = claims.flatMap(({ run }) => (run.taskId === null || run.taskId === '' ? [] : [run]));
     const inOrder = named.sort((one, other) => ((one.taskId ?? '') < (other.taskId ?? '') ? -1 : 1));
     for (const { taskId, workspaceId } of inOrder) await this.tasks.start(taskId ?? '', workspaceId);

@@ -1,9 +1,10 @@
 import { Injectable } from '@nestjs/common';
 import type { SelectQueryBuilder } from 'typeorm';
-import { type Agent, AgentSchema } from '../agents/agent.schema.js';
+import { type Agent, AgentSchema, runnable } from '../agents/agent.schema.js';
 import { Dialect } from '../database/dialect.js';
 import { Transactions } from '../database/transactions.js';
 import type { SessionPair } from '../sessions/session.errors.js';
+import { paused } from '../workspaces/workspace.schema.js';
 import { type Run, RunSchema } from './run.schema.js';
 
 /** The runs that a claimer asks for. */
@@ -53,12 +54,10 @@ export class ClaimsRepository {
         `(SELECT min(run.requested_at) FROM runs run WHERE run.agent_profile_id = agent.id AND ${DUE})`,
         'head_at',
       )
-      .where(`agent.status = 'idle' AND agent.deleted_at IS NULL`)
+      .where(runnable('agent'))
       .andWhere(`EXISTS (SELECT 1 FROM runs run WHERE run.agent_profile_id = agent.id AND ${DUE})`, { now })
       .andWhere(`NOT EXISTS (SELECT 1 FROM runs held WHERE held.agent_profile_id = agent.id AND (${HELD}))`)
-      .andWhere(
-        'NOT EXISTS (SELECT 1 FROM workspace_pauses pause WHERE pause.workspace_id = agent.workspace_id AND pause.released_at IS NULL)',
-      )
+      .andWhere(`NOT ${paused('agent.workspace_id')}`)
       .orderBy('head_at')
       .limit(limit);
     if (scope.workspaceId !== null)
@@ -126,9 +125,11 @@ export class ClaimsRepository {
       .getMany();
   }
 
-  /** The run about the task that the agent holds, if any. */
-  claimedOf({ taskId, agentProfileId }: SessionPair): Promise<Run | null> {
-    return this.transactions.reading().findOneBy(RunSchema, { taskId, agentProfileId, status: 'claimed' });
+  /** The runs about the task that somebody holds, by id. */
+  claimedAbout(taskId: string): Promise<Run[]> {
+    return this.transactions
+      .reading()
+      .find(RunSchema, { where: { taskId, status: 'claimed' }, order: { id: 'ASC' } });
   }
 
   /** Those of the agents that are at work. */

@@ -4,7 +4,7 @@ import { storable } from '../database/storable.js';
 import { Transactions } from '../database/transactions.js';
 import { IllegalTransitionError } from '../errors/reveille-error.js';
 import type { SessionPair } from '../sessions/session.errors.js';
-import { SessionsService } from '../sessions/sessions.service.js';
+import { SessionTurns } from '../sessions/session-turns.js';
 import type { ClaimReport } from './claim.js';
 import { ClaimTokens, holds, proofOf } from './claim-tokens.js';
 import { ClaimsRepository, UNHELD } from './claims.repository.js';
@@ -20,6 +20,13 @@ export interface TurnResult {
   readonly acpSessionId?: string | undefined;
 }
 
+/** What a worker says of a turn that did not. */
+export interface TurnFailure {
+  readonly error: string;
+  /** False when trying again is of no use. Default: true. */
+  readonly retryable?: boolean | undefined;
+}
+
 /** The fields of a run that waits for its next start: the conversation is opened anew then. */
 const WAITING = { status: 'queued', claimedAt: null, sessionId: null } as const satisfies Partial<Run>;
 
@@ -29,7 +36,7 @@ export class RunEndings {
   constructor(
     private readonly transactions: Transactions,
     private readonly claims: ClaimsRepository,
-    private readonly sessions: SessionsService,
+    private readonly turns: SessionTurns,
     private readonly tokens: ClaimTokens,
     private readonly news: RunNews,
     private readonly clock: Clock,
@@ -47,12 +54,12 @@ export class RunEndings {
    *
    * @throws NotFoundError, ClaimLostError
    */
-  fail(id: string, report: ClaimReport, error: string, isFinal = false): Promise<Run> {
+  fail(id: string, report: ClaimReport, { error, retryable = true }: TurnFailure): Promise<Run> {
     const changes = {
       status: 'failed',
       finishedAt: this.clock.now(),
       errorMessage: storable(error),
-      isConclusive: isFinal ? true : null,
+      isConclusive: retryable ? null : true,
     } as const;
     return this.end(id, report, () => changes);
   }
@@ -170,7 +177,10 @@ export class RunEndings {
   private async letGo(run: Run, acpSessionId?: string): Promise<void> {
     await this.tokens.revoke(run.id);
     if (run.sessionId !== null && run.taskId !== null)
-      await this.sessions.endTurn(run.taskId, run.sessionId, acpSessionId);
+      await this.turns.end(run.taskId, run.sessionId, {
+        acpSessionId,
+        executionProfileId: run.executionProfileId,
+      });
     this.news.freed();
   }
 }

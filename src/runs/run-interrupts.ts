@@ -6,6 +6,7 @@ import { Transactions } from '../database/transactions.js';
 import { EventLog } from '../events/event-log.js';
 import type { SessionPair } from '../sessions/session.errors.js';
 import { ClaimsRepository } from './claims.repository.js';
+import type { Run } from './run.schema.js';
 import { subjectOf } from './run-subject.js';
 
 /** Asks running turns to stop. Their workers hear of it at the next heartbeat, those in this process at once. */
@@ -21,10 +22,18 @@ export class RunInterrupts {
   ) {}
 
   /** Interrupts what the agent is doing about the task; does nothing when it holds no run of it. */
-  async interrupt(pair: SessionPair): Promise<void> {
+  async interrupt({ taskId, agentProfileId }: SessionPair): Promise<void> {
+    for (const run of await this.claims.claimedAbout(taskId))
+      if (run.agentProfileId === agentProfileId) await this.stop(run);
+  }
+
+  /** Interrupts whatever anybody is doing about the task. */
+  async interruptAll(taskId: string): Promise<void> {
+    for (const run of await this.claims.claimedAbout(taskId)) await this.stop(run);
+  }
+
+  private async stop(run: Run): Promise<void> {
     await this.transactions.run(async () => {
-      const run = await this.claims.claimedOf(pair);
-      if (run === null) return;
       if (!(await this.claims.change(run.id, 'claimed', { interruptRequestedAt: this.clock.now() }))) return;
       const { id, workspaceId } = run;
       await this.events.append({ type: 'session.interrupt_requested', workspaceId, subject: subjectOf(run) });

@@ -3,6 +3,7 @@ import { Transactions } from '../database/transactions.js';
 import type { Session } from '../sessions/session.schema.js';
 import { isTerminal } from '../sessions/session-state.js';
 import type { EnsuredSession } from '../sessions/office-sessions.js';
+import { SessionTurns } from '../sessions/session-turns.js';
 import { SessionsService } from '../sessions/sessions.service.js';
 import type { Task } from '../tasks/task.schema.js';
 import { TasksRepository } from '../tasks/tasks.repository.js';
@@ -22,6 +23,7 @@ export class RunSessions {
     private readonly claims: ClaimsRepository,
     private readonly tasks: TasksRepository,
     private readonly sessions: SessionsService,
+    private readonly turns: SessionTurns,
     private readonly endings: RunEndings,
   ) {}
 
@@ -57,11 +59,15 @@ export class RunSessions {
     const begun = await this.transactions.run(async () => {
       const task = await this.tasks.lock(taskId);
       const current = await lockedRun(this.claims, run.id);
-      if (current.status !== 'claimed' || !holds(proofOf(report), current)) return null;
+      if (current.status !== 'claimed' || !holds(proofOf(report), current)) {
+        await this.rest(run, taskId, id);
+        return null;
+      }
       const session = await this.sessions.getOfTask(taskId, id);
       if (current.interruptRequestedAt === null && !isTerminal(session.state)) {
-        await this.claims.change(run.id, 'claimed', { sessionId: id });
-        return this.sessions.beginTurn(session);
+        const { executionProfileId } = session;
+        await this.claims.change(run.id, 'claimed', { sessionId: id, executionProfileId });
+        return this.turns.begin(session);
       }
       // A turn that has begun before is stopped by its heartbeat; its worker still has a process to let go of.
       if (current.sessionId === null)
@@ -71,6 +77,13 @@ export class RunSessions {
     });
     if (begun === null) throw new ClaimLostError();
     return begun;
+  }
+
+  /** Nobody will work in a session that was taken into use for a lost claim, unless the agent holds another about the task. */
+  private async rest({ agentProfileId }: Run, taskId: string, id: string): Promise<void> {
+    const held = await this.claims.claimedAbout(taskId);
+    if (held.some((run) => run.agentProfileId === agentProfileId)) return;
+    await this.turns.end(taskId, id, { executionProfileId: null });
   }
 
   private async taskOf({ taskId, workspaceId }: Run): Promise<Task | null> {

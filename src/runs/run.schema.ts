@@ -32,6 +32,8 @@ export interface Run {
   readonly attempt: number;
   readonly scheduledRetryAt: number | null;
   readonly sessionId: string | null;
+  /** The profile with which its turn was launched. */
+  readonly executionProfileId: string | null;
   readonly workerId: string | null;
   /** Set while somebody holds the run, and on a cancelled one until its worker has let go. */
   readonly claimTokenHash: string | null;
@@ -94,6 +96,7 @@ export const RunSchema = new EntitySchema<Run>({
     attempt: integer('attempt'),
     scheduledRetryAt: instant('scheduled_retry_at', { nullable: true }),
     sessionId: text('session_id', { nullable: true }),
+    executionProfileId: text('execution_profile_id', { nullable: true }),
     workerId: text('worker_id', { nullable: true }),
     claimTokenHash: text('claim_token_hash', { nullable: true }),
     claimedByTokenId: text('claimed_by_token_id', { nullable: true }),

@@ -11,7 +11,7 @@ import {
 } from './claim.js';
 import { ClaimIssuer } from './claim-issuer.js';
 import { ClaimsRepository } from './claims.repository.js';
-import { RunEndings, type TurnResult } from './run-endings.js';
+import { RunEndings, type TurnFailure, type TurnResult } from './run-endings.js';
 import { RunLeases } from './run-leases.js';
 import type { Run } from './run.schema.js';
 import { RunSessions } from './run-sessions.js';
@@ -80,9 +80,8 @@ export class RunsService {
     return this.endings.finish(id, report, result);
   }
 
-  /** `isFinal` when trying again is of no use. */
-  fail(id: string, report: ClaimReport, error: string, isFinal = false): Promise<Run> {
-    return this.endings.fail(id, report, error, isFinal);
+  fail(id: string, report: ClaimReport, failure: TurnFailure): Promise<Run> {
+    return this.endings.fail(id, report, failure);
   }
 
   release(id: string, report: ClaimReport): Promise<Run> {

@@ -1,5 +1,6 @@
 import { Injectable } from '@nestjs/common';
 import type { Task } from '../tasks/task.schema.js';
+import { SEATED_ROLES } from '../tasks/task-seats.js';
 import { isClosed } from '../tasks/task-status.js';
 import { TasksRepository } from '../tasks/tasks.repository.js';
 import type { Run } from './run.schema.js';
@@ -24,7 +25,7 @@ export class Staleness {
 
   private async reviewEnded(wake: Addressed, taskId: string): Promise<string | null> {
     const held = (await this.tasks.participants(taskId)).some(
-      ({ agentProfileId, role }) => agentProfileId === wake.agentProfileId && role !== 'watcher',
+      ({ agentProfileId, role }) => agentProfileId === wake.agentProfileId && SEATED_ROLES.includes(role),
     );
     return held ? null : 'task_role_removed';
   }

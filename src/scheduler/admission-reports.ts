@@ -65,7 +65,7 @@ export class AdmissionReports {
   }
 
   /**
-   * Keeps that a wake could not be decided, once the transaction that tried has been rolled back. That it cannot be kept
+   * Keeps that a wake could not be decided, once what tried has been rolled back. That it cannot be kept
    * either must not hide why it could not be decided. A wake for nobody belongs to no workspace and is not kept.
    */
   async undecided(wake: Wake, error: unknown): Promise<void> {
@@ -73,7 +73,8 @@ export class AdmissionReports {
     try {
       const agent = await this.agents.find(wake.agentProfileId);
       if (agent === null) return;
-      await this.decisions.keep({ ...keptOf(wake, agent.workspaceId), error: known?.code ?? 'internal' });
+      const kept = { ...keptOf(wake, agent.workspaceId), error: known?.code ?? 'internal' };
+      await this.transactions.savepoint(() => this.decisions.keep(kept));
     } catch (failure) {
       // Its caller hears that anyway, and a shutdown must not log a line for each wake in flight.
       if (this.dialect.isUnavailable(failure)) return;

@@ -138,6 +138,7 @@ function newRun(id: string, workspaceId: string, wake: Wake): Run {
     attempt: 0,
     scheduledRetryAt: null,
     sessionId: null,
+    executionProfileId: null,
     workerId: null,
     claimTokenHash: null,
     claimedByTokenId: null,

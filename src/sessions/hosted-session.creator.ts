@@ -1,4 +1,6 @@
-import { Injectable } from '@nestjs/common';
+import { Inject, Injectable } from '@nestjs/common';
+import { AgentsRepository } from '../agents/agents.repository.js';
+import { Transactions } from '../database/transactions.js';
 import { NotFoundError } from '../errors/reveille-error.js';
 import { TasksRepository } from '../tasks/tasks.repository.js';
 import { OfficeSessionCreator, type WantedSession, namesPair } from './office-session-creator.js';
@@ -6,19 +8,21 @@ import { OfficeSessionRaceConflict } from './session.errors.js';
 import type { Session } from './session.schema.js';
 import { SessionRecords } from './session-records.js';
 import { isTerminal } from './session-state.js';
-import type { SessionStore } from './session-store.js';
+import { SESSION_STORE, type SessionStore } from './session-store.js';
 import { TaskLocks } from './task-locks.js';
 
 /**
- * Creates office sessions in a host's own store: by its own transaction when it has one for this, else under a lock per
- * task, which holds within this process only.
+ * Creates office sessions in a host's own store, one task's at a time within this process: by the store's own transaction
+ * when it has one for this, else by a check of ours under that lock.
  */
 @Injectable()
 export class HostedSessionCreator extends OfficeSessionCreator {
   private readonly locks = new TaskLocks();
 
   constructor(
-    private readonly store: SessionStore,
+    private readonly transactions: Transactions,
+    private readonly agents: AgentsRepository,
+    @Inject(SESSION_STORE) private readonly store: SessionStore,
     private readonly tasks: TasksRepository,
     private readonly records: SessionRecords,
   ) {
@@ -30,10 +34,13 @@ export class HostedSessionCreator extends OfficeSessionCreator {
     if (task === null) throw new NotFoundError('task');
     const complete = { ...wanted, workspaceId: task.workspaceId };
     const byStore = this.store.createOfficeSession?.bind(this.store);
-    if (byStore !== undefined) return this.records.insert(complete, byStore);
-    return this.locks.during(task.id, async () => {
-      await this.guard(complete);
-      return this.records.insert(complete);
+    // The transaction before the lock, always: a caller may be inside one already.
+    return this.transactions.run(async () => {
+      if (namesPair(wanted)) await this.agents.keepUnlessUnknown(wanted.agentProfileId);
+      return this.locks.during(task.id, async () => {
+        if (byStore === undefined) await this.guard(complete);
+        return this.records.insert(complete, byStore);
+      });
     });
   }
 

@@ -1,5 +1,6 @@
 import { Inject, Injectable } from '@nestjs/common';
 import { Clock } from '../clock/clock.js';
+import { Transactions } from '../database/transactions.js';
 import { causesOf } from '../errors/causes.js';
 import { ValidationError } from '../errors/reveille-error.js';
 import { MetricsService } from '../metrics/metrics.service.js';
@@ -31,6 +32,7 @@ export class OfficeSessions {
   private readonly seconds;
 
   constructor(
+    private readonly transactions: Transactions,
     @Inject(SESSION_STORE) private readonly store: SessionStore,
     private readonly creator: OfficeSessionCreator,
     private readonly reuse: SessionReuse,
@@ -57,8 +59,10 @@ export class OfficeSessions {
       throw new ValidationError('A session needs a task, an agent and an execution profile.');
     }
     const ensured = await this.findOrCreate(request);
-    this.results.increment({ result: ensured.created ? 'created' : 'reused' });
-    this.seconds.observe((this.clock.now() - started) / 1000);
+    this.transactions.afterCommit(() => {
+      this.results.increment({ result: ensured.created ? 'created' : 'reused' });
+      this.seconds.observe((this.clock.now() - started) / 1000);
+    });
     return ensured;
   }
 

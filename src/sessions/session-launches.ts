@@ -1,4 +1,4 @@
-import { Injectable } from '@nestjs/common';
+import { Inject, Injectable } from '@nestjs/common';
 import { AgentsRepository } from '../agents/agents.repository.js';
 import { Transactions } from '../database/transactions.js';
 import { NotFoundError } from '../errors/reveille-error.js';
@@ -8,6 +8,8 @@ import type { WantedSession } from './office-session-creator.js';
 import { type EnsuredSession, OfficeSessions } from './office-sessions.js';
 import type { Session } from './session.schema.js';
 import { SessionRecords } from './session-records.js';
+import { isTerminal } from './session-state.js';
+import { SESSION_STORE, type SessionStore } from './session-store.js';
 
 /** The session that a launch asks for; without an agent it names no pair. */
 export type LaunchRequest = Pick<WantedSession, 'taskId' | 'executionProfileId'> & {
@@ -24,9 +26,10 @@ export type LaunchRequest = Pick<WantedSession, 'taskId' | 'executionProfileId'>
 export class SessionLaunches {
   constructor(
     private readonly transactions: Transactions,
+    @Inject(SESSION_STORE) private readonly store: SessionStore,
     private readonly tasks: TasksRepository,
     private readonly agents: AgentsRepository,
-    private readonly offices: OfficeSessions,
+    private readonly officeSessions: OfficeSessions,
     private readonly records: SessionRecords,
   ) {}
 
@@ -34,6 +37,7 @@ export class SessionLaunches {
   launch(request: LaunchRequest): Promise<Session> {
     const { taskId, executionProfileId, agentProfileId = null, executorId = null } = request;
     return this.transactions.run(async () => {
+      if (agentProfileId !== null) await this.agents.keepUnlessUnknown(agentProfileId);
       // Locked for the mark of a task's first session, which only one may bear; not to refuse anybody.
       const task = await this.tasks.lock(taskId);
       if (task === null) throw new NotFoundError('task');
@@ -55,12 +59,24 @@ export class SessionLaunches {
   async spawn(spawner: Session, named: string | null): Promise<EnsuredSession> {
     const task = await this.tasks.find(spawner.taskId);
     if (task === null) throw new NotFoundError('task');
-    const agentProfileId = convergesOn(task, named) ?? named ?? spawner.agentProfileId;
+    const assignee = convergesOn(task, named);
+    if (assignee !== null) return this.converge(spawner, assignee);
+    const agentProfileId = named ?? spawner.agentProfileId;
     const executionProfileId = await this.profileFor(agentProfileId, spawner);
-    const request = { taskId: task.id, executionProfileId, executorId: spawner.executorId };
-    if (agentProfileId !== null && agentProfileId === convergesOn(task, named))
-      return this.offices.ensure({ ...request, agentProfileId });
-    return { session: await this.launch({ ...request, agentProfileId }), created: true };
+    const { taskId, executorId } = spawner;
+    const session = await this.launch({ taskId, agentProfileId, executionProfileId, executorId });
+    return { session, created: true };
+  }
+
+  /** A spawn names no profile, so the conversation that is there keeps its own. */
+  private async converge(spawner: Session, agentProfileId: string): Promise<EnsuredSession> {
+    const { taskId, executorId } = spawner;
+    const found = await this.store.findPreferred({ taskId, agentProfileId });
+    const executionProfileId =
+      found !== null && !isTerminal(found.state)
+        ? found.executionProfileId
+        : await this.profileFor(agentProfileId, spawner);
+    return this.officeSessions.ensure({ taskId, agentProfileId, executionProfileId, executorId });
   }
 
   /** Another agent is launched with its own profile, not with that of whoever spawned it. */

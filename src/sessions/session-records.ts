@@ -26,8 +26,9 @@ export class SessionRecords {
   insert(wanted: WantedSession, store = (row: Session) => this.store.insert(row)): Promise<Session> {
     return this.transactions.run(async () => {
       const session = await this.made(wanted);
-      await store(session);
+      // Told first: what a host's store has inserted cannot be undone with our transaction.
       await this.tell('session.created', session, {});
+      await store(session);
       return session;
     });
   }

@@ -55,7 +55,11 @@ export class SessionReuse {
     const woken = await this.records.move(session, 'RUNNING');
     if (woken !== null) return woken;
     const reloaded = await sessionOf(this.store, session.taskId, session.id);
-    return reloaded === null || isTerminal(reloaded.state) ? null : reloaded;
+    if (reloaded === null || isTerminal(reloaded.state)) return null;
+    // Bound to another profile meanwhile: each caller has the session as it wrote it itself, where it now stands.
+    return reloaded.executionProfileId === session.executionProfileId
+      ? reloaded
+      : { ...session, state: reloaded.state };
   }
 }
 

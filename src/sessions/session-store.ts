@@ -4,12 +4,16 @@ import type { SessionPair } from './session.errors.js';
 /**
  * Where sessions are kept: our own table, or a host's.
  *
- * A store that can check and insert in one transaction of its own says so by `createOfficeSession`; for one that cannot,
- * the rule is kept under a lock within this process (AC-OFFICE-SESSION-IDENTITY-001.7).
+ * It is asked while a transaction of ours is open, so it must not wait for a connection or a row of ours. One that can
+ * check and insert in one transaction of its own says so by `createOfficeSession`; for one that cannot, the rule is kept
+ * under a lock within this process (AC-OFFICE-SESSION-IDENTITY-001.7).
  */
 export interface SessionStore {
   /** The pair's session that a caller can use, if any: live before terminal, then newest, then greatest id. */
   findPreferred(pair: SessionPair): Promise<Session | null>;
+
+  /** The session that has the id. A store that cannot be asked so answers by task only. */
+  find?(id: string): Promise<Session | null>;
 
   /** All sessions of a task. */
   list(taskId: string): Promise<readonly Session[]>;
@@ -35,5 +39,6 @@ export const SESSION_STORE = Symbol('SESSION_STORE');
 
 /** The session of the task that has the id, or null. */
 export async function sessionOf(store: SessionStore, taskId: string, id: string): Promise<Session | null> {
+  if (store.find !== undefined) return store.find(id);
   return (await store.list(taskId)).find((session) => session.id === id) ?? null;
 }

@@ -1,5 +1,5 @@
 import { EntitySchema } from 'typeorm';
-import { boolean, instant, json, text } from '../database/columns.js';
+import { boolean, instant, jsonObject, text } from '../database/columns.js';
 import type { JsonObject } from '../database/json.js';
 
 /** One conversation of an agent about a task. */
@@ -34,7 +34,7 @@ export const SessionSchema = new EntitySchema<Session>({
     executionProfileId: text('execution_profile_id'),
     executorId: text('executor_id', { nullable: true }),
     state: text('state'),
-    metadata: json('metadata'),
+    metadata: jsonObject('metadata'),
     isPrimary: boolean('is_primary'),
     startedAt: instant('started_at'),
     updatedAt: instant('updated_at'),

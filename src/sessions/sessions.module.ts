@@ -3,7 +3,6 @@ import { AgentsModule } from '../agents/agents.module.js';
 import { EventsModule } from '../events/events.module.js';
 import { MetricsModule } from '../metrics/metrics.module.js';
 import { TasksModule } from '../tasks/tasks.module.js';
-import { TasksRepository } from '../tasks/tasks.repository.js';
 import { HostedSessionCreator } from './hosted-session.creator.js';
 import { OfficeSessionCreator } from './office-session-creator.js';
 import { OfficeSessions } from './office-sessions.js';
@@ -11,6 +10,7 @@ import { SessionLaunches } from './session-launches.js';
 import { SessionRecords } from './session-records.js';
 import { SessionReuse } from './session-reuse.js';
 import { HOST_SESSION_STORE, SESSION_STORE, type SessionStore } from './session-store.js';
+import { SessionTurns } from './session-turns.js';
 import { SessionsRepository } from './sessions.repository.js';
 import { SessionsService } from './sessions.service.js';
 import { TransactionalSessionCreator } from './transactional-session.creator.js';
@@ -27,20 +27,18 @@ import { TransactionalSessionCreator } from './transactional-session.creator.js'
     SessionRecords,
     SessionReuse,
     TransactionalSessionCreator,
+    HostedSessionCreator,
     {
       provide: OfficeSessionCreator,
-      inject: [HOST_SESSION_STORE, TransactionalSessionCreator, TasksRepository, SessionRecords],
-      useFactory: (
-        host: SessionStore | null,
-        own: TransactionalSessionCreator,
-        tasks: TasksRepository,
-        records: SessionRecords,
-      ): OfficeSessionCreator => (host === null ? own : new HostedSessionCreator(host, tasks, records)),
+      inject: [HOST_SESSION_STORE, TransactionalSessionCreator, HostedSessionCreator],
+      useFactory: (host: SessionStore | null, own: OfficeSessionCreator, hosted: OfficeSessionCreator) =>
+        host === null ? own : hosted,
     },
     OfficeSessions,
     SessionLaunches,
+    SessionTurns,
     SessionsService,
   ],
-  exports: [SessionsService],
+  exports: [SessionsService, SessionTurns],
 })
 export class SessionsModule {}

@@ -1,5 +1,6 @@
 import { Injectable } from '@nestjs/common';
 import type { SelectQueryBuilder } from 'typeorm';
+import { Dialect } from '../database/dialect.js';
 import { byId, onlyWhere } from '../database/listing.js';
 import { Transactions } from '../database/transactions.js';
 import type { SessionPair } from './session.errors.js';
@@ -15,7 +16,10 @@ export type SessionFilter = Readonly<
 /** Every statement over sessions. The terminal states in SQL are bound from the one list that the code has. */
 @Injectable()
 export class SessionsRepository implements SessionStore {
-  constructor(private readonly transactions: Transactions) {}
+  constructor(
+    private readonly transactions: Transactions,
+    private readonly dialect: Dialect,
+  ) {}
 
   async insert(session: Session): Promise<void> {
     await this.transactions.writing().insert(SessionSchema, session);
@@ -23,6 +27,15 @@ export class SessionsRepository implements SessionStore {
 
   find(id: string): Promise<Session | null> {
     return this.transactions.reading().findOneBy(SessionSchema, { id });
+  }
+
+  /** Keeps everybody else from changing the session until the transaction ends. */
+  async lock(id: string): Promise<void> {
+    const query = this.transactions
+      .writing()
+      .createQueryBuilder(SessionSchema, 'session')
+      .where('session.id = :id', { id });
+    await this.dialect.forUpdate(query).getOne();
   }
 
   /** The pair's session that a caller can use, if any: live before terminal, then newest, then greatest id. */

@@ -1,4 +1,5 @@
 import { Inject, Injectable } from '@nestjs/common';
+import { Transactions } from '../database/transactions.js';
 import { IllegalTransitionError, NotFoundError } from '../errors/reveille-error.js';
 import { holdsSeat } from '../tasks/task-seats.js';
 import type { Task } from '../tasks/task.schema.js';
@@ -6,7 +7,7 @@ import { TasksRepository } from '../tasks/tasks.repository.js';
 import { type EnsuredSession, OfficeSessions, type SessionRequest } from './office-sessions.js';
 import type { SessionPair } from './session.errors.js';
 import type { Session } from './session.schema.js';
-import { SessionLaunches } from './session-launches.js';
+import { type LaunchRequest, SessionLaunches } from './session-launches.js';
 import { SessionRecords } from './session-records.js';
 import { type SessionState, isTerminal } from './session-state.js';
 import { SESSION_STORE, type SessionStore, sessionOf } from './session-store.js';
@@ -16,8 +17,7 @@ import { type SessionFilter, SessionsRepository } from './sessions.repository.js
 /**
  * The lasting conversations of agents about tasks.
  *
- * What is asked by a session's id alone, or of all tasks at once, is answered from our own table: a host's store is asked
- * by task.
+ * What is asked of all tasks at once is answered from our own table: a host's store is asked by task, or by id.
  */
 @Injectable()
 export class SessionsService {
@@ -25,9 +25,10 @@ export class SessionsService {
     @Inject(SESSION_STORE) private readonly store: SessionStore,
     private readonly repository: SessionsRepository,
     private readonly tasks: TasksRepository,
-    private readonly offices: OfficeSessions,
+    private readonly officeSessions: OfficeSessions,
     private readonly launches: SessionLaunches,
     private readonly records: SessionRecords,
+    private readonly transactions: Transactions,
   ) {}
 
   /**
@@ -36,7 +37,7 @@ export class SessionsService {
    * @throws NotFoundError, ValidationError for an empty id, OfficeSessionRaceConflict; any other failure as itself.
    */
   ensure(request: SessionRequest): Promise<EnsuredSession> {
-    return this.offices.ensure(request);
+    return this.officeSessions.ensure(request);
   }
 
   /** The session of a run's turn: the pair's one conversation for an office task, a fresh one for any other. */
@@ -49,18 +50,18 @@ export class SessionsService {
   }
 
   /** A session of its own, beside whatever else is live. @throws NotFoundError */
-  launch(request: Parameters<SessionLaunches['launch']>[0]): Promise<Session> {
+  launch(request: LaunchRequest): Promise<Session> {
     return this.launches.launch(request);
   }
 
-  /** A session in the place of another, which stays live. @throws NotFoundError */
+  /** A session in the place of a live one, which stays live. @throws NotFoundError, IllegalTransitionError */
   async replace(id: string): Promise<Session> {
-    return this.launches.replace(await this.get(id));
+    return this.launches.replace(await this.getLive(id));
   }
 
-  /** A session that another asks for, by default for its own agent. @throws NotFoundError */
+  /** A session that a live one asks for, by default for its own agent. @throws NotFoundError, IllegalTransitionError */
   async spawn(id: string, agentProfileId: string | null = null): Promise<EnsuredSession> {
-    return this.launches.spawn(await this.get(id), agentProfileId);
+    return this.launches.spawn(await this.getLive(id), agentProfileId);
   }
 
   /** The pair's session that a caller can use, or null. */
@@ -70,8 +71,14 @@ export class SessionsService {
 
   /** @throws NotFoundError */
   async get(id: string): Promise<Session> {
-    const session = await this.repository.find(id);
+    const session = (await this.store.find?.(id)) ?? null;
     if (session === null) throw new NotFoundError('session');
+    return session;
+  }
+
+  private async getLive(id: string): Promise<Session> {
+    const session = await this.get(id);
+    if (isTerminal(session.state)) throw new IllegalTransitionError('The session has ended.');
     return session;
   }
 
@@ -102,45 +109,31 @@ export class SessionsService {
     }
   }
 
-  /** The turn begins: a session that was only made, or prepared, is at work now. */
-  async beginTurn(session: Session): Promise<Session> {
-    if (session.state !== 'CREATED' && session.state !== 'STARTING') return session;
-    return (
-      (await this.records.move(session, 'RUNNING')) ?? (await this.getOfTask(session.taskId, session.id))
-    );
-  }
-
-  /**
-   * The turn has ended: the process is gone, and the conversation waits for the next one.
-   *
-   * A session that has ended meanwhile stays as it is.
-   */
-  async endTurn(taskId: string, id: string, acpSessionId?: string): Promise<void> {
-    const session = await sessionOf(this.store, taskId, id);
-    if (session?.state !== 'RUNNING') return;
-    const task = await this.tasks.find(taskId);
-    const metadata =
-      acpSessionId === undefined ? session.metadata : { ...session.metadata, acp_session_id: acpSessionId };
-    await this.records.move(session, task?.kind === 'kanban' ? 'WAITING_FOR_INPUT' : 'IDLE', { metadata });
-  }
-
   /** Ends whatever is live of the pair, because the agent takes no more part. Again, or for nobody: does nothing. */
-  async retire({ taskId, agentProfileId }: SessionPair): Promise<void> {
-    for (const session of await this.store.list(taskId)) {
-      if (session.agentProfileId === agentProfileId && !isTerminal(session.state))
-        await this.records.move(session, 'COMPLETED');
-    }
+  retire({ taskId, agentProfileId }: SessionPair): Promise<void> {
+    return this.retireEach(async () => {
+      const ofTask = await this.store.list(taskId);
+      return ofTask.filter((row) => row.agentProfileId === agentProfileId && !isTerminal(row.state));
+    });
   }
 
   /** Ends every live conversation of an agent that is no more. */
-  async retireAll(agentProfileId: string): Promise<void> {
-    for (const session of await this.repository.liveOf(agentProfileId))
-      await this.records.move(session, 'COMPLETED');
+  retireAll(agentProfileId: string): Promise<void> {
+    return this.retireEach(() => this.repository.liveOf(agentProfileId));
   }
 
   /** Ends the agent's conversation about the task, unless it still takes part in another role. */
   async retireUnlessSeated(agentProfileId: string, task: Task): Promise<void> {
     if (holdsSeat(agentProfileId, task, await this.tasks.participants(task.id))) return;
     await this.retire({ taskId: task.id, agentProfileId });
+  }
+
+  /** Looks again until nothing is left: a session that moved in the same moment is live all the same. */
+  private retireEach(find: () => Promise<readonly Session[]>): Promise<void> {
+    return this.transactions.run(async () => {
+      for (let live = await find(); live.length > 0; live = await find()) {
+        for (const session of live) await this.records.move(session, 'COMPLETED');
+      }
+    });
   }
 }

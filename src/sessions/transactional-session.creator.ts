@@ -1,4 +1,5 @@
 import { Injectable } from '@nestjs/common';
+import { AgentsRepository } from '../agents/agents.repository.js';
 import { Transactions } from '../database/transactions.js';
 import { NotFoundError } from '../errors/reveille-error.js';
 import { TasksRepository } from '../tasks/tasks.repository.js';
@@ -19,6 +20,7 @@ import { SessionsRepository } from './sessions.repository.js';
 export class TransactionalSessionCreator extends OfficeSessionCreator {
   constructor(
     private readonly transactions: Transactions,
+    private readonly agents: AgentsRepository,
     private readonly tasks: TasksRepository,
     private readonly sessions: SessionsRepository,
     private readonly records: SessionRecords,
@@ -28,6 +30,8 @@ export class TransactionalSessionCreator extends OfficeSessionCreator {
 
   create(wanted: Omit<WantedSession, 'workspaceId'>): Promise<Session> {
     return this.transactions.run(async () => {
+      // The agent before the task, as by whoever deletes it.
+      if (namesPair(wanted)) await this.agents.keepUnlessUnknown(wanted.agentProfileId);
       const task = await this.tasks.lock(wanted.taskId);
       if (task === null) throw new NotFoundError('task');
       await this.guard(wanted);

@@ -8,30 +8,37 @@ import { type Task, TaskSchema } from './task.schema.js';
 export class BlockersRepository {
   constructor(private readonly transactions: Transactions) {}
 
-  /** Adds the blocker, or leaves it where it stands already. */
-  async add(blocker: TaskBlocker): Promise<void> {
-    await this.transactions.writing().upsert(TaskBlockerSchema, blocker, {
-      conflictPaths: ['taskId', 'blockerTaskId'],
-      skipUpdateIfNoValuesChanged: true,
-    });
+  /** Adds the blocker, or leaves it where it is already, and answers it as it stands. */
+  async add(blocker: TaskBlocker): Promise<TaskBlocker> {
+    const manager = this.transactions.writing();
+    await manager.createQueryBuilder().insert().into(TaskBlockerSchema).values(blocker).orIgnore().execute();
+    const { taskId, blockerTaskId } = blocker;
+    return manager.findOneByOrFail(TaskBlockerSchema, { taskId, blockerTaskId });
   }
 
   async remove(taskId: string, blockerTaskId: string): Promise<void> {
     await this.transactions.writing().delete(TaskBlockerSchema, { taskId, blockerTaskId });
   }
 
-  find(taskId: string, blockerTaskId: string): Promise<TaskBlocker | null> {
-    return this.transactions.reading().findOneBy(TaskBlockerSchema, { taskId, blockerTaskId });
+  /** What the task waits for, by id. */
+  ofTask(taskId: string): Promise<TaskBlocker[]> {
+    return this.transactions
+      .reading()
+      .find(TaskBlockerSchema, { where: { taskId }, order: { blockerTaskId: 'ASC' } });
   }
 
-  /** What each of the tasks waits for, by id. */
-  ofTasks(taskIds: readonly string[]): Promise<TaskBlocker[]> {
+  /** What the task waits for, what that waits for, and so on. */
+  allBehind(taskId: string): Promise<TaskBlocker[]> {
     return this.transactions
       .reading()
       .createQueryBuilder(TaskBlockerSchema, 'blocker')
-      .where('blocker.taskId IN (:...taskIds)', { taskIds })
-      .orderBy('blocker.taskId')
-      .addOrderBy('blocker.blockerTaskId')
+      .addCommonTableExpression(
+        'SELECT task_id FROM task_blockers WHERE task_id = :taskId UNION SELECT next.blocker_task_id FROM task_blockers next JOIN behind ON next.task_id = behind.id',
+        'behind',
+        { recursive: true, columnNames: ['id'] },
+      )
+      .innerJoin('behind', 'behind', 'behind.id = blocker.task_id')
+      .setParameters({ taskId })
       .getMany();
   }
 

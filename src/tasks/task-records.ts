@@ -72,11 +72,15 @@ export class TaskRecords {
     return this.tell('task.updated', task, commentId);
   }
 
-  /** Takes an agent out of every task: its tasks are nobody's, which is an assignment of each, and its roles are void. */
-  async removeAgent(agentProfileId: string): Promise<void> {
-    for (const task of await this.tasks.lockAssignedTo(agentProfileId))
-      await this.change(task, { assigneeAgentProfileId: null });
+  /**
+   * Takes an agent out of every task: its tasks are nobody's, which is an assignment of each, and its roles are void.
+   * Answers the ids of the tasks that it had.
+   */
+  async removeAgent(agentProfileId: string): Promise<readonly string[]> {
+    const tasks = await this.tasks.lockAssignedTo(agentProfileId);
+    for (const task of tasks) await this.change(task, { assigneeAgentProfileId: null });
     await this.tasks.removeParticipations(agentProfileId);
+    return tasks.map(({ id }) => id);
   }
 
   /** Work on the task has begun: one that nobody had begun is IN_PROGRESS from now on. */

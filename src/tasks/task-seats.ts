@@ -1,8 +1,9 @@
 import type { ParticipantRole, Task, TaskParticipant } from './task.schema.js';
 
-const SEATED_ROLES: readonly ParticipantRole[] = ['reviewer', 'approver'];
+/** The roles that take part in the work: a watcher only looks on. */
+export const SEATED_ROLES: readonly ParticipantRole[] = ['reviewer', 'approver'];
 
-/** Whether an agent still takes part in a task: as its assignee, reviewer or approver. A watcher only looks on. */
+/** Whether an agent still takes part in a task: as its assignee, reviewer or approver. */
 export function holdsSeat(
   agentProfileId: string,
   task: Task,

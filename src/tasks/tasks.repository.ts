@@ -83,12 +83,13 @@ export class TasksRepository {
       .getMany();
   }
 
-  /** Adds the role, or leaves it where it is held already. */
-  async addParticipant(participant: TaskParticipant): Promise<void> {
-    await this.transactions.writing().upsert(TaskParticipantSchema, participant, {
-      conflictPaths: ['taskId', 'agentProfileId', 'role'],
-      skipUpdateIfNoValuesChanged: true,
-    });
+  /** Adds the role, or leaves it where it is held already, and answers it as it stands. */
+  async addParticipant(participant: TaskParticipant): Promise<TaskParticipant> {
+    const manager = this.transactions.writing();
+    const insert = manager.createQueryBuilder().insert().into(TaskParticipantSchema).values(participant);
+    await insert.orIgnore().execute();
+    const { taskId, agentProfileId, role } = participant;
+    return manager.findOneByOrFail(TaskParticipantSchema, { taskId, agentProfileId, role });
   }
 
   /** Removes every role that the agent holds on any task. */

@@ -8,6 +8,7 @@ import { WORKER_LOST_LIMIT } from '../runs/claim.js';
 import { ClaimsRepository } from '../runs/claims.repository.js';
 import { RunEndings } from '../runs/run-endings.js';
 import { ResumeSignal } from '../workspaces/resume-signal.js';
+import { Sweep } from './sweep.js';
 
 /** How often what was left behind is looked for, in milliseconds. */
 const SWEEP_MS = 5_000;
@@ -19,24 +20,32 @@ const BATCH = 200;
 @Injectable()
 export class Sweeps implements OnApplicationBootstrap, OnModuleDestroy {
   private readonly logger = new Logger(Sweeps.name);
+  /** Each goes at its own pace: a thousand wakes that waited out a pause keep no lease from ending. */
+  private readonly sweeps: readonly Sweep[];
   private stop: (() => void) | null = null;
-  private current: Promise<void> | null = null;
-  private again = false;
 
   constructor(
     private readonly claims: ClaimsRepository,
     private readonly endings: RunEndings,
-    private readonly notes: NoteSweep,
-    private readonly removal: AgentRemoval,
-    private readonly recovery: RecoverySweep,
-    private readonly decisions: DecisionsService,
     private readonly leases: LeaseClock,
     private readonly resumed: ResumeSignal,
-  ) {}
+    notes: NoteSweep,
+    removal: AgentRemoval,
+    recovery: RecoverySweep,
+    decisions: DecisionsService,
+  ) {
+    this.sweeps = [
+      this.sweepFor('ended leases', () => this.takeBackOverdue()),
+      this.sweepFor('owed wakes', (isStopping) => notes.sweep(isStopping)),
+      this.sweepFor('remains of deleted agents', () => removal.sweep()),
+      this.sweepFor('unstarted tasks', () => recovery.sweep()),
+      this.sweepFor('old decisions', () => decisions.forgetOld()),
+    ];
+  }
 
   onApplicationBootstrap(): void {
     const look = (): void => {
-      this.look();
+      for (const sweep of this.sweeps) sweep.request();
     };
     const timer = setInterval(look, SWEEP_MS);
     const quiet = this.resumed.listen(look);
@@ -49,45 +58,25 @@ export class Sweeps implements OnApplicationBootstrap, OnModuleDestroy {
   async onModuleDestroy(): Promise<void> {
     this.stop?.();
     this.stop = null;
-    await this.current;
+    await Promise.all(this.sweeps.map((sweep) => sweep.stop()));
   }
 
-  /** Looks once. What fails is looked for again the next time, and keeps nothing else from being done. */
+  /** Looks once for everything, one after the other. */
   async sweep(): Promise<void> {
-    await this.attempt('ended leases', () => this.takeBackOverdue());
-    await this.attempt('owed wakes', () => this.notes.sweep());
-    await this.attempt('runs of deleted agents', () => this.removal.sweep());
-    await this.attempt('unstarted tasks', () => this.recovery.sweep());
-    await this.attempt('old decisions', () => this.decisions.forgetOld());
+    for (const sweep of this.sweeps) await sweep.once();
   }
 
-  /** A call during a sweep makes it sweep once more: what it was called for may have been passed over already. */
-  private look(): void {
-    this.again = true;
-    this.current ??= this.sweepWhileAsked().finally(() => {
-      this.current = null;
+  /** What fails is looked for again the next time, and keeps nothing else from being done. */
+  private sweepFor(what: string, work: (isStopping: () => boolean) => Promise<void>): Sweep {
+    return new Sweep(work, (error) => {
+      this.logger.error({ error: String(error) }, `a sweep for ${what} failed`);
     });
-  }
-
-  private async sweepWhileAsked(): Promise<void> {
-    while (this.again && this.stop !== null) {
-      this.again = false;
-      await this.sweep();
-    }
   }
 
   private async takeBackOverdue(): Promise<void> {
     const now = await this.leases.now();
     for (const { id } of await this.claims.overdue(now, BATCH)) {
       await this.endings.takeBack(id, now, WORKER_LOST_LIMIT);
-    }
-  }
-
-  private async attempt(what: string, work: () => Promise<void>): Promise<void> {
-    try {
-      await work();
-    } catch (error) {
-      this.logger.error({ error: String(error) }, `a sweep for ${what} failed`);
     }
   }
 }

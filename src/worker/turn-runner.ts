@@ -123,7 +123,7 @@ export class TurnRunner {
         await this.runs.finish(id, claim, { outputSummary: turn.outputSummary });
         break;
       case 'fail':
-        await this.runs.fail(id, claim, turn.error);
+        await this.runs.fail(id, claim, { error: turn.error });
         break;
       case 'release':
         await this.runs.release(id, claim);

@@ -10,6 +10,7 @@ import { type ReveilleOptions, REVEILLE_OPTIONS } from '../config/options.js';
 import { Ids } from '../random/ids.js';
 import { RunSignal } from '../runs/run-signal.js';
 import { RunsService } from '../runs/runs.service.js';
+import { ResumeSignal } from '../workspaces/resume-signal.js';
 import { IN_PROCESS, TurnRunner } from './turn-runner.js';
 
 /** How long work that nobody signalled may lie unseen, in milliseconds. */
@@ -29,6 +30,7 @@ export class WorkerService implements OnApplicationBootstrap, BeforeApplicationS
     private readonly runs: RunsService,
     private readonly runner: TurnRunner,
     private readonly signal: RunSignal,
+    private readonly resumed: ResumeSignal,
     ids: Ids,
     @Inject(REVEILLE_OPTIONS) private readonly options: ReveilleOptions,
   ) {
@@ -42,10 +44,10 @@ export class WorkerService implements OnApplicationBootstrap, BeforeApplicationS
       this.look();
     };
     const poll = setInterval(look, POLL_MS);
-    const quiet = this.signal.listen(look);
+    const quiet = [this.signal, this.resumed].map((signal) => signal.listen(look));
     this.stop = () => {
       clearInterval(poll);
-      quiet();
+      for (const stop of quiet) stop();
     };
   }
 

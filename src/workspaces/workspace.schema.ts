@@ -37,6 +37,11 @@ export const OPEN_PAUSE_INDEX = {
   columns: ['workspace_id'],
 } as const;
 
+/** In SQL: whether the workspace of the given column is paused. */
+export function paused(workspaceId: string): string {
+  return `EXISTS (SELECT 1 FROM workspace_pauses pause WHERE pause.workspace_id = ${workspaceId} AND pause.released_at IS NULL)`;
+}
+
 export const WorkspacePauseSchema = new EntitySchema<WorkspacePause>({
   name: 'workspace_pauses',
   columns: {

@@ -25,6 +25,7 @@ export class Reactivity1790000000008 implements MigrationInterface {
     );
     await VIEWS.down(runner);
     await runner.query('ALTER TABLE runs ADD COLUMN is_conclusive boolean');
+    await runner.query(`ALTER TABLE runs ADD COLUMN execution_profile_id text${collationOf(runner)}`);
     await VIEWS.up(runner);
     await runner.query(
       `CREATE INDEX runs_task ON runs (workspace_id, task_id, requested_at) WHERE task_id <> ''`,
@@ -36,11 +37,17 @@ export class Reactivity1790000000008 implements MigrationInterface {
       await runner.query(`DROP INDEX ${index}`);
     }
     await VIEWS.down(runner);
-    await runner.query('ALTER TABLE runs DROP COLUMN is_conclusive');
+    for (const column of ['execution_profile_id', 'is_conclusive'])
+      await runner.query(`ALTER TABLE runs DROP COLUMN ${column}`);
     await VIEWS.up(runner);
     await restoreNotes(runner);
     for (const table of ['task_recoveries', 'task_comments', 'task_blockers']) await runner.dropTable(table);
   }
+}
+
+/** Words are compared byte by byte, which only PostgreSQL has to be told. */
+function collationOf(runner: QueryRunner): string {
+  return runner.connection.options.type === 'postgres' ? ' COLLATE "C"' : '';
 }
 
 async function createBlockers(build: TableBuilder): Promise<void> {
@@ -86,8 +93,7 @@ async function createRecoveries(build: TableBuilder): Promise<void> {
 async function restoreNotes(runner: QueryRunner): Promise<void> {
   await runner.query('DELETE FROM wake_notes WHERE agent_profile_id IS NULL');
   for (const index of ['wake_notes_due', 'wake_notes_task']) await runner.query(`DROP INDEX ${index}`);
-  for (const column of ['due_at', 'is_parked'])
-    await runner.query(`ALTER TABLE wake_notes DROP COLUMN ${column}`);
+  await runner.query('ALTER TABLE wake_notes DROP COLUMN due_at');
   await runner.query('CREATE INDEX wake_notes_oldest ON wake_notes (created_at, id)');
 }
 
@@ -107,14 +113,13 @@ async function renewNotes(runner: QueryRunner, build: TableBuilder): Promise<voi
     build.text('reason'),
     build.text('payload'),
     build.text('idempotency_key', nullable),
-    build.boolean('is_parked'),
     build.bigint('due_at'),
     build.bigint('created_at'),
   ]);
   const kept =
     'id, workspace_id, task_id, assignment_generation, agent_profile_id, reason, payload, idempotency_key, created_at';
   await runner.query(
-    `INSERT INTO wake_notes (${kept}, is_parked, due_at) SELECT ${kept}, false, created_at + 30000 FROM wake_notes_before`,
+    `INSERT INTO wake_notes (${kept}, due_at) SELECT ${kept}, created_at + 30000 FROM wake_notes_before`,
   );
   await runner.query('DROP TABLE wake_notes_before');
   await runner.query('CREATE INDEX wake_notes_due ON wake_notes (due_at, id)');

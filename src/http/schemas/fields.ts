@@ -12,8 +12,8 @@ function codePoints(value: string): number {
   return Array.from(value).length;
 }
 
-/** A text as both databases can store it. */
-const isStorable = (value: string): boolean => value.isWellFormed() && !value.includes('\0');
+/** A text as both databases can store and compare it. */
+export const isStorable = (value: string): boolean => value.isWellFormed() && !value.includes('\0');
 
 export const id = z.string().regex(ID, 'must be 1 to 128 letters, digits, dots, dashes or underscores');
 

@@ -8,7 +8,7 @@ const priority = z.enum(TASK_PRIORITIES).optional();
 
 const comment = z.strictObject({
   body: longText.min(1, 'must not be empty'),
-  mentions: z.array(id).max(100).optional(),
+  mentions: z.array(id).max(1000).optional(),
 });
 
 export class CreateTaskDto extends createZodDto(

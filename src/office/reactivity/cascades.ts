@@ -8,7 +8,7 @@ import { TasksRepository } from '../../tasks/tasks.repository.js';
 import { blockersResolvedKey, childrenCompletedKey } from '../dedup-keys.js';
 import type { ProducedWake } from '../producers/produced-wake.js';
 import { runContext } from '../run-context.js';
-import type { Note } from './note.schema.js';
+import type { CascadeNote, CascadeReason } from './note.schema.js';
 
 /** A wake, and the task that it is about. */
 export interface CascadedWake {
@@ -25,11 +25,14 @@ export class Cascades {
   ) {}
 
   /** @throws what a failed read throws: a set that cannot be read is not an empty one. */
-  async wakesOf({ reason, taskId, payload }: Note): Promise<readonly CascadedWake[]> {
+  async wakesOf({ reason, taskId, payload }: CascadeNote): Promise<readonly CascadedWake[]> {
     const actor = actorIn(payload);
-    return reason === 'task_blockers_resolved'
-      ? this.ofResolvedBlockers(taskId, actor)
-      : this.ofCompletedChildren(taskId, actor);
+    switch (reason) {
+      case 'task_blockers_resolved':
+        return this.ofResolvedBlockers(taskId, actor);
+      case 'task_children_completed':
+        return this.ofCompletedChildren(taskId, actor);
+    }
   }
 
   private async ofResolvedBlockers(blockerId: string, actor: Actor): Promise<readonly CascadedWake[]> {
@@ -38,7 +41,8 @@ export class Cascades {
       const assignee = assigneeToWake(task);
       if (assignee === null) continue;
       const blockers = await this.blockersOf(task);
-      if (!blockers.every(isClosed)) continue;
+      // The last one may have been taken away since: nothing was resolved then, and every empty set has the same digest.
+      if (blockers.length === 0 || !blockers.every(isClosed)) continue;
       const key = blockersResolvedKey(task.id, assignee, idsOf(blockers));
       const detail = { resolved_blocker_task_id: blockerId };
       wakes.push({ task, wake: wakeFor(assignee, 'task_blockers_resolved', { task, actor, detail, key }) });
@@ -78,7 +82,7 @@ function idsOf(tasks: readonly Task[]): readonly string[] {
 
 function wakeFor(
   agentProfileId: string,
-  reason: 'task_blockers_resolved' | 'task_children_completed',
+  reason: CascadeReason,
   {
     task,
     actor,

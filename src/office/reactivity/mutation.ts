@@ -1,8 +1,8 @@
 import type { Actor } from '../../auth/principal.js';
-import type { WakeReason } from '../../runs/wake-reason.js';
 import type { TaskComment } from '../../tasks/task-comment.schema.js';
 import type { Task } from '../../tasks/task.schema.js';
 import type { ProducedWake } from '../producers/produced-wake.js';
+import type { CascadeReason } from './note.schema.js';
 
 /** What somebody did to a task. */
 export interface Mutation {
@@ -13,9 +13,6 @@ export interface Mutation {
   readonly comment: TaskComment | null;
   readonly actor: Actor;
 }
-
-/** What a task's end can set off on other tasks. */
-export type CascadeReason = Extract<WakeReason, 'task_blockers_resolved' | 'task_children_completed'>;
 
 /**
  * Wakes whose recipients can only be found once the mutation has committed: of two tasks that are finished at the same

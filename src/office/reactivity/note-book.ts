@@ -24,43 +24,28 @@ export class NoteBook {
   async write(task: Task, owed: readonly Owed[]): Promise<readonly Note[]> {
     const notes: Note[] = [];
     for (const one of owed) {
-      notes.push(
-        await (one.agentProfileId === null ? this.writeCascade(task, one) : this.writeOne(task, one)),
-      );
+      notes.push(await (one.agentProfileId === null ? this.insert(task, one) : this.writeOne(task, one)));
     }
     return notes;
   }
 
-  async writeOne(task: Task, { agentProfileId, reason, payload, key }: ProducedWake): Promise<WakeNote> {
-    const idempotencyKey = typeof key === 'string' ? key : null;
-    const note = {
-      ...this.blank(task),
-      agentProfileId,
-      reason,
-      payload: JSON.stringify(payload),
-      idempotencyKey,
-    };
-    await this.notes.insert(note);
-    if (typeof key !== 'string') this.scheduler.reportKeyless(reason, key);
-    return note;
+  /** A wake that its producer has no key for is counted with it. */
+  async writeOne(task: Task, { key, ...wake }: ProducedWake): Promise<WakeNote> {
+    if (typeof key === 'string') return this.insert(task, wake, key);
+    this.scheduler.reportKeyless(wake.reason, key);
+    return this.insert(task, wake);
   }
 
-  private async writeCascade(task: Task, { agentProfileId, reason, payload }: Cascade): Promise<Note> {
-    const idempotencyKey = null;
-    const note = {
-      ...this.blank(task),
-      agentProfileId,
-      reason,
-      payload: JSON.stringify(payload),
-      idempotencyKey,
-    };
-    await this.notes.insert(note);
-    return note;
-  }
-
-  private blank({ id: taskId, workspaceId, assignmentGeneration }: Task) {
+  private async insert<Owes extends Cascade | Omit<ProducedWake, 'key'>>(
+    { id: taskId, workspaceId, assignmentGeneration }: Task,
+    owed: Owes,
+    idempotencyKey: string | null = null,
+  ) {
     const now = this.clock.now();
-    const lease = { isParked: false, dueAt: now + LEASE_MS, createdAt: now };
-    return { id: this.ids.next(), workspaceId, taskId, assignmentGeneration, ...lease };
+    const subject = { id: this.ids.next(), workspaceId, taskId, assignmentGeneration };
+    const payload = JSON.stringify(owed.payload);
+    const note = { ...owed, ...subject, payload, idempotencyKey, dueAt: now + LEASE_MS, createdAt: now };
+    await this.notes.insert(note);
+    return note;
   }
 }

@@ -1,8 +1,9 @@
-import { Injectable } from '@nestjs/common';
+import { Injectable, Logger } from '@nestjs/common';
 import { AgentsRepository } from '../../agents/agents.repository.js';
 import { Clock } from '../../clock/clock.js';
 import { Transactions } from '../../database/transactions.js';
 import { Staleness } from '../../runs/staleness.js';
+import { speaksToAssignee } from '../../runs/wake-reason.js';
 import { TasksRepository } from '../../tasks/tasks.repository.js';
 import type { Note } from './note.schema.js';
 import { LEASE_MS } from './note-book.js';
@@ -15,6 +16,8 @@ const PAGE = 100;
 /** Takes up the notes whose drivers have died, that could not be decided, or that a pause has held back until now. */
 @Injectable()
 export class NoteSweep {
+  private readonly logger = new Logger(NoteSweep.name);
+
   constructor(
     private readonly transactions: Transactions,
     private readonly notes: NotesRepository,
@@ -25,15 +28,28 @@ export class NoteSweep {
     private readonly clock: Clock,
   ) {}
 
-  async sweep(): Promise<void> {
+  /** `isStopping` is asked before each note. Default: goes on to the last. */
+  async sweep(isStopping = (): boolean => false): Promise<void> {
     const now = this.clock.now();
     let after: string | null = null;
     for (;;) {
       const page: Note[] = await this.notes.due(now, after, PAGE);
-      for (const note of page) await this.takeUp(note);
+      for (const note of page) {
+        if (isStopping()) return;
+        await this.attempt(note);
+      }
       const last = page.at(-1);
       if (last === undefined || page.length < PAGE) return;
       after = last.id;
+    }
+  }
+
+  /** One that fails keeps no other from being taken up. */
+  private async attempt(note: Note): Promise<void> {
+    try {
+      await this.takeUp(note);
+    } catch (error) {
+      this.logger.warn({ error: String(error) }, 'an owed wake could not be taken up');
     }
   }
 
@@ -45,18 +61,15 @@ export class NoteSweep {
   }
 
   /** What was owed to an agent that is gone, or is the assignee no longer, is owed to nobody. */
-  private async isOvertaken({ agentProfileId, ...note }: Note): Promise<boolean> {
-    if (agentProfileId === null) return false;
-    if ((await this.agents.find(agentProfileId)) === null) return true;
-    if ((await this.staleness.reason({ agentProfileId, ...note })) !== null) return true;
-    return note.reason === 'task_assigned' && (await this.isReassigned(note));
+  private async isOvertaken(note: Note): Promise<boolean> {
+    if (note.agentProfileId === null) return false;
+    if ((await this.agents.find(note.agentProfileId)) === null) return true;
+    if ((await this.staleness.reason(note)) !== null) return true;
+    return speaksToAssignee(note.reason) && (await this.isReassigned(note));
   }
 
-  /** Every assignment brings its own note, so an earlier one's would wake the same agent twice. */
-  private async isReassigned({
-    taskId,
-    assignmentGeneration,
-  }: Pick<Note, 'taskId' | 'assignmentGeneration'>): Promise<boolean> {
+  /** A later assignment, if only to the same agent, has brought a wake of its own. */
+  private async isReassigned({ taskId, assignmentGeneration }: Note): Promise<boolean> {
     return (await this.tasks.find(taskId))?.assignmentGeneration !== assignmentGeneration;
   }
 }

@@ -1,30 +1,33 @@
 import { EntitySchema } from 'typeorm';
-import { boolean, instant, integer, text } from '../../database/columns.js';
+import type { WakeReason } from '../../runs/wake-reason.js';
+import { instant, integer, text } from '../../database/columns.js';
 
-/**
- * A wake that a mutation owes, written in the mutation's own transaction and struck by the transaction that decides
- * the wake: a crash in between leaves the note, and the sweep takes it up.
- */
-export interface Note {
+/** What a task's end can set off on other tasks. */
+export type CascadeReason = Extract<WakeReason, 'task_blockers_resolved' | 'task_children_completed'>;
+
+interface NoteFields {
   readonly id: string;
   readonly workspaceId: string;
   /** The task that the wake is about, and which of its assignments it tells of. */
   readonly taskId: string;
   readonly assignmentGeneration: number;
-  /** Null for a cascade: whom it wakes is found when it is carried out. */
-  readonly agentProfileId: string | null;
-  readonly reason: string;
   readonly payload: string;
   readonly idempotencyKey: string | null;
-  /** Held back by a paused workspace or an agent that does not run, until that has passed. */
-  readonly isParked: boolean;
   /** From when on somebody else may drive it: until then it is its driver's. */
   readonly dueAt: number;
   readonly createdAt: number;
 }
 
-/** A note that says whom it wakes. */
-export type WakeNote = Note & { readonly agentProfileId: string };
+/**
+ * A wake that a mutation owes, written in the mutation's own transaction and struck by the transaction that decides
+ * the wake: a crash in between leaves the note, and the sweep takes it up.
+ */
+export type WakeNote = NoteFields & { readonly agentProfileId: string; readonly reason: string };
+
+/** Wakes that a mutation owes to whom it may concern, which is found when the note is carried out. */
+export type CascadeNote = NoteFields & { readonly agentProfileId: null; readonly reason: CascadeReason };
+
+export type Note = WakeNote | CascadeNote;
 
 export const NoteSchema = new EntitySchema<Note>({
   name: 'wake_notes',
@@ -37,7 +40,6 @@ export const NoteSchema = new EntitySchema<Note>({
     reason: text('reason'),
     payload: text('payload'),
     idempotencyKey: text('idempotency_key', { nullable: true }),
-    isParked: boolean('is_parked'),
     dueAt: instant('due_at'),
     createdAt: instant('created_at'),
   },

@@ -1,12 +1,12 @@
 import { Injectable } from '@nestjs/common';
+import { runnable } from '../../agents/agent.schema.js';
 import { byId } from '../../database/listing.js';
 import { Transactions } from '../../database/transactions.js';
+import { paused } from '../../workspaces/workspace.schema.js';
 import { type Note, NoteSchema } from './note.schema.js';
 
 /** An agent that is gone holds nothing back: whoever takes its note up finds out. */
-const AGENT_STANDS_BY = `EXISTS (SELECT 1 FROM agents agent WHERE agent.id = note.agent_profile_id AND agent.deleted_at IS NULL AND agent.status <> 'idle')`;
-const WORKSPACE_IS_PAUSED =
-  'EXISTS (SELECT 1 FROM workspace_pauses pause WHERE pause.workspace_id = note.workspace_id AND pause.released_at IS NULL)';
+const AGENT_STANDS_BY = `EXISTS (SELECT 1 FROM agents agent WHERE agent.id = note.agent_profile_id AND agent.deleted_at IS NULL AND NOT ${runnable('agent')})`;
 
 /** Every statement over the wakes that are owed. */
 @Injectable()
@@ -28,26 +28,24 @@ export class NotesRepository {
     await this.transactions.writing().delete(NoteSchema, { agentProfileId });
   }
 
-  /** Notes that nobody drives and nothing holds back, by id, after the given one. */
+  /** Notes that nobody drives and no pause parks, by id, after the given one. */
   due(now: number, after: string | null, limit: number): Promise<Note[]> {
     const query = this.transactions
       .reading()
       .createQueryBuilder(NoteSchema, 'note')
       .where('note.dueAt <= :now', { now })
-      .andWhere(`(NOT note.is_parked OR NOT (${AGENT_STANDS_BY} OR ${WORKSPACE_IS_PAUSED}))`);
+      .andWhere(`NOT ${AGENT_STANDS_BY} AND NOT ${paused('note.workspace_id')}`);
     return byId(query, after, limit);
   }
 
   /** Takes the note over until the given instant, unless somebody else did since it was read. */
   async lease({ id, dueAt }: Note, until: number): Promise<boolean> {
-    const result = await this.transactions
-      .writing()
-      .update(NoteSchema, { id, dueAt }, { dueAt: until, isParked: false });
+    const result = await this.transactions.writing().update(NoteSchema, { id, dueAt }, { dueAt: until });
     return result.affected === 1;
   }
 
-  /** Leaves the note to whoever comes next, at once or when what holds it back has passed. */
-  async leave(id: string, isParked: boolean, dueAt: number): Promise<void> {
-    await this.transactions.writing().update(NoteSchema, { id }, { isParked, dueAt });
+  /** Leaves the note to whoever comes after the given instant. */
+  async leave(id: string, dueAt: number): Promise<void> {
+    await this.transactions.writing().update(NoteSchema, { id }, { dueAt });
   }
 }

@@ -6,7 +6,7 @@ import type { QueueOutcome } from '../../scheduler/queue-outcome.js';
 export interface Reaction {
   readonly reason: string;
   readonly agentProfileId: string;
-  /** `none` when it could not be decided; it is not lost, and tried again. */
+  /** `none` when it could not be decided here: it is not lost, and either tried again or decided by a sweep just now. */
   readonly outcome: QueueOutcome;
   readonly runId: string | null;
   readonly allowance: Allowance | null;

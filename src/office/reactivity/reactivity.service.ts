@@ -1,5 +1,4 @@
 import { Injectable, Logger } from '@nestjs/common';
-import { AgentNotRunnableError } from '../../agents/agent.errors.js';
 import { Clock } from '../../clock/clock.js';
 import { Dialect } from '../../database/dialect.js';
 import { Transactions } from '../../database/transactions.js';
@@ -8,10 +7,9 @@ import type { ErrorCode } from '../../errors/reveille-error.js';
 import type { Decision } from '../../scheduler/decision.js';
 import { SchedulerService } from '../../scheduler/scheduler.service.js';
 import type { Task } from '../../tasks/task.schema.js';
-import { WorkspacePausedError } from '../../workspaces/workspace.errors.js';
 import type { ProducedWake } from '../producers/produced-wake.js';
 import { Cascades } from './cascades.js';
-import type { Note, WakeNote } from './note.schema.js';
+import type { CascadeNote, Note, WakeNote } from './note.schema.js';
 import { NoteBook } from './note-book.js';
 import { NotesRepository } from './notes.repository.js';
 import type { Reaction } from './reaction.js';
@@ -38,7 +36,7 @@ export class Reactivity {
   async carryOut(notes: readonly Note[]): Promise<readonly Reaction[]> {
     const reactions: Reaction[] = [];
     for (const note of notes) {
-      if (saysWhom(note)) reactions.push(await this.react(note));
+      if (note.agentProfileId !== null) reactions.push(await this.react(note));
       else reactions.push(...(await this.carryOut(await this.spread(note))));
     }
     return reactions;
@@ -50,11 +48,16 @@ export class Reactivity {
   }
 
   /** One transaction replaces a cascade by the wakes that it has found, so that a crash leaves the one or the others. */
-  private async spread(note: Note): Promise<readonly Note[]> {
+  private async spread(note: CascadeNote): Promise<readonly WakeNote[]> {
+    // Inside a caller's transaction the tasks that finish beside this one are not to be seen yet: the sweep comes after.
+    if (this.transactions.inside) {
+      await this.notes.leave(note.id, this.clock.now());
+      return [];
+    }
     try {
-      return await this.transactions.undivided(async () => {
+      return await this.transactions.run(async () => {
         if (!(await this.notes.strike(note.id))) return [];
-        const found: Note[] = [];
+        const found: WakeNote[] = [];
         for (const { task, wake } of await this.cascades.wakesOf(note))
           found.push(await this.book.writeOne(task, wake));
         return found;
@@ -65,7 +68,7 @@ export class Reactivity {
         { task_id, reason, error: String(error) },
         'whom a finished task wakes could not be found out and will be tried again',
       );
-      await this.leave(note, error);
+      await this.leave(note);
       return [];
     }
   }
@@ -79,7 +82,7 @@ export class Reactivity {
       return { reason, agentProfileId, outcome, runId, allowance, error: null };
     } catch (error) {
       await this.scheduler.keepUndecided(note, error);
-      await this.leave(note, error);
+      await this.leave(note);
       return { reason, agentProfileId, ...UNDECIDED, error: this.codeOf(error) };
     }
   }
@@ -98,12 +101,10 @@ export class Reactivity {
     );
   }
 
-  /** What a pause holds back waits for its end; what merely failed is due again. If this fails too, the lease ends. */
-  private async leave({ id }: Note, reason: unknown): Promise<void> {
-    const held = knownErrorIn(reason);
-    const isParked = held instanceof WorkspacePausedError || held instanceof AgentNotRunnableError;
+  /** What could not be decided is due again, or as soon as the pause that parks it has passed. If this fails too, the lease ends. */
+  private async leave({ id }: Note): Promise<void> {
     try {
-      await this.transactions.undivided(() => this.notes.leave(id, isParked, this.clock.now()));
+      await this.transactions.undivided(() => this.notes.leave(id, this.clock.now()));
     } catch (error) {
       this.logger.warn({ error: String(error) }, 'an owed wake is due only when its lease ends');
     }
@@ -113,12 +114,9 @@ export class Reactivity {
     const known = knownErrorIn(error);
     if (known !== undefined) return known.code;
     this.logger.error({ error: String(error) }, 'a wake could not be decided and will be tried again');
+    if (this.dialect.isLockTimeout(error)) return 'overloaded';
     return this.dialect.isUnavailable(error) ? 'database_unavailable' : 'internal';
   }
 }
 
 const UNDECIDED = { outcome: 'none', runId: null, allowance: null } as const;
-
-function saysWhom(note: Note): note is WakeNote {
-  return note.agentProfileId !== null;
-}

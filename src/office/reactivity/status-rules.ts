@@ -1,11 +1,13 @@
 import type { WakeReason } from '../../runs/wake-reason.js';
 import type { Keyless } from '../../scheduler/keyless.js';
-import { PARTICIPANT_ROLES, type TaskParticipant } from '../../tasks/task.schema.js';
+import type { TaskParticipant } from '../../tasks/task.schema.js';
+import { SEATED_ROLES } from '../../tasks/task-seats.js';
 import type { TaskStatus } from '../../tasks/task-status.js';
 import { reopenedKey } from '../dedup-keys.js';
 import type { ProducedWake } from '../producers/produced-wake.js';
 import { runContext } from '../run-context.js';
-import type { Cascade, CascadeReason, Mutation, Owed } from './mutation.js';
+import type { Cascade, Mutation, Owed } from './mutation.js';
+import type { CascadeReason } from './note.schema.js';
 
 /** What a change of a task's status sets in motion. */
 export interface StatusRule {
@@ -87,9 +89,7 @@ function toAssignee(
   ];
 }
 
-/** A watcher only looks on. Who holds both roles is asked as the first of them. */
+/** Who holds both roles is asked as the first of them. */
 function reviewersAmong(participants: readonly TaskParticipant[]): readonly TaskParticipant[] {
-  return PARTICIPANT_ROLES.filter((role) => role !== 'watcher').flatMap((role) =>
-    participants.filter((held) => held.role === role),
-  );
+  return SEATED_ROLES.flatMap((role) => participants.filter((held) => held.role === role));
 }

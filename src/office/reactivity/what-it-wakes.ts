@@ -19,7 +19,7 @@ export class WhatItWakes {
   ) {}
 
   /** Writes it down, in the mutation's own transaction. */
-  async note(mutation: Mutation): Promise<readonly Note[]> {
+  async writeDown(mutation: Mutation): Promise<readonly Note[]> {
     return this.book.write(mutation.after, await this.of(mutation));
   }
 

@@ -1,7 +1,9 @@
 import { Injectable } from '@nestjs/common';
 import type { SelectQueryBuilder } from 'typeorm';
+import { runnable } from '../../agents/agent.schema.js';
 import { Transactions } from '../../database/transactions.js';
 import { type Task, TaskSchema } from '../../tasks/task.schema.js';
+import { paused } from '../../workspaces/workspace.schema.js';
 import {
   RECOVERIES_PER_GENERATION,
   RECOVERY_GAPS_MS,
@@ -10,14 +12,14 @@ import {
 } from './recovery-limits.js';
 import { type Recovery, RecoverySchema } from './recovery.schema.js';
 
-/** What must hold of a task for it to have been forgotten, in the words of the index `tasks_unstarted` first. */
+/** What must hold of a task for it to have been forgotten, in the words of the indexes `tasks_unstarted` and `runs_task`. */
 const UNSTARTED = [
   `task.kind = 'office' AND task.state = 'TODO' AND task.assignee_agent_profile_id IS NOT NULL`,
   'task.created_at > :youngerThan AND task.updated_at <= :untouchedSince',
-  `EXISTS (SELECT 1 FROM agents agent WHERE agent.id = task.assignee_agent_profile_id AND agent.deleted_at IS NULL AND agent.status = 'idle')`,
-  'NOT EXISTS (SELECT 1 FROM workspace_pauses pause WHERE pause.workspace_id = task.workspace_id AND pause.released_at IS NULL)',
-  'NOT EXISTS (SELECT 1 FROM wake_notes note WHERE note.task_id = task.id)',
-  `NOT EXISTS (SELECT 1 FROM runs run WHERE run.workspace_id = task.workspace_id AND run.task_id = task.id AND (run.status IN ('queued', 'claimed', 'finished') OR run.is_conclusive))`,
+  `EXISTS (SELECT 1 FROM agents agent WHERE agent.id = task.assignee_agent_profile_id AND ${runnable('agent')})`,
+  `NOT ${paused('task.workspace_id')}`,
+  'NOT EXISTS (SELECT 1 FROM wake_notes note WHERE note.task_id = task.id AND note.agent_profile_id = task.assignee_agent_profile_id)',
+  `NOT EXISTS (SELECT 1 FROM runs run WHERE run.workspace_id = task.workspace_id AND run.task_id = task.id AND run.task_id <> '' AND (run.status IN ('queued', 'claimed', 'finished') OR run.is_conclusive))`,
   `NOT EXISTS (SELECT 1 FROM task_recoveries recovery WHERE recovery.task_id = task.id AND recovery.assignment_generation = task.assignment_generation AND (recovery.recoveries >= :most OR ${tooSoon()}))`,
 ];
 

@@ -7,7 +7,10 @@ export const RECOVERY_LOOK_BACK_MS = 24 * 60 * 60_000;
 /** How long a task must have been left alone, in milliseconds: the mutation before may still be at work. */
 export const UNTOUCHED_MS = 60_000;
 
-/** How long after each recovery of an assignment the next one may come, in milliseconds. After the last, none does. */
+/**
+ * How long after each recovery of an assignment the next one may come, in milliseconds. The first comes as soon as the
+ * task counts as forgotten; after the third none does.
+ */
 export const RECOVERY_GAPS_MS = [10 * 60_000, 60 * 60_000] as const;
 
 /** How often one assignment is recovered. */

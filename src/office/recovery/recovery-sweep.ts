@@ -2,6 +2,8 @@ import { Injectable, Logger } from '@nestjs/common';
 import { Clock } from '../../clock/clock.js';
 import { Transactions } from '../../database/transactions.js';
 import { SchedulerService } from '../../scheduler/scheduler.service.js';
+import { knownErrorIn } from '../../errors/known-error.js';
+import type { WakeRequest } from '../../scheduler/wake.js';
 import type { Task } from '../../tasks/task.schema.js';
 import { TasksRepository } from '../../tasks/tasks.repository.js';
 import { ASSIGNMENT_PRODUCERS } from '../producers/producers.js';
@@ -40,7 +42,20 @@ export class RecoverySweep {
     await this.count(task, now);
     const { key, payload, ...wake } = ASSIGNMENT_PRODUCERS.recoverySweep(task, assignee);
     this.scheduler.reportKeyless(wake.reason, key);
-    await this.scheduler.queueRun({ ...wake, payload: JSON.stringify(payload) });
+    await this.wake({ ...wake, payload: JSON.stringify(payload) });
+  }
+
+  /**
+   * What a pause or the agent holds back costs nothing. What fails otherwise counts all the same: it must not stand at the
+   * head of every tick for ever.
+   */
+  private async wake(request: WakeRequest): Promise<void> {
+    try {
+      await this.transactions.savepoint(() => this.scheduler.queueRun(request));
+    } catch (error) {
+      if (knownErrorIn(error) !== undefined) throw error;
+      await this.scheduler.keepUndecided(request, error);
+    }
   }
 
   /** An assignment made since begins to count anew. */
