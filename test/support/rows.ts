@@ -1,3 +1,5 @@
+import type { Agent } from '../../src/agents/agent.schema.js';
+import type { StoredDecision } from '../../src/decisions/decision.schema.js';
 import type { Run, RunWake } from '../../src/runs/run.schema.js';
 import type { Session } from '../../src/sessions/session.schema.js';
 import type { WorkspacePause } from '../../src/workspaces/workspace.schema.js';
@@ -24,6 +26,7 @@ export function aRun(given: Partial<Run>): Run {
     attempt: 0,
     scheduledRetryAt: null,
     sessionId: null,
+    executionProfileId: null,
     workerId: null,
     claimTokenHash: null,
     claimedByTokenId: null,
@@ -49,6 +52,51 @@ export function aWake(given: Partial<RunWake>): RunWake {
     idempotencyKey: null,
     keyScope: '',
     requestedAt: 0,
+    ...given,
+  };
+}
+
+/** An agent that may be woken, and that nobody has said anything about. */
+export function anIdleAgent(given: Partial<Agent>): Agent {
+  return {
+    id: 'agent',
+    workspaceId: 'workspace',
+    name: 'Agent',
+    role: 'worker',
+    status: 'idle',
+    canAssignTasks: true,
+    command: null,
+    executor: 'command',
+    executionProfileId: 'default',
+    permissionPolicy: 'refuse',
+    workingDirectory: null,
+    env: [],
+    maxRunSeconds: 3600,
+    createdAt: 0,
+    updatedAt: 0,
+    deletedAt: null,
+    ...given,
+  };
+}
+
+/** A kept decision that stands for one wake. */
+export function aDecision(given: Partial<StoredDecision>): StoredDecision {
+  return {
+    id: 'decision',
+    workspaceId: 'workspace',
+    agentProfileId: 'agent',
+    taskId: '',
+    reason: 'task_assigned',
+    outcome: 'coalesced',
+    error: null,
+    gate: null,
+    actorType: null,
+    actorId: null,
+    runId: null,
+    allowance: null,
+    count: 1,
+    firstAt: 0,
+    lastAt: 0,
     ...given,
   };
 }
