@@ -32,7 +32,7 @@ export interface ModelRun {
   readonly reason: string;
   payload: ModelPayload;
   readonly taskId: string | null;
-  status: 'queued' | 'claimed' | 'finished';
+  status: 'queued' | 'claimed' | 'finished' | 'failed' | 'cancelled';
   count: number;
   readonly key: string | null;
   readonly at: number;
@@ -52,6 +52,7 @@ interface KeptDecision {
   readonly outcome: string;
   readonly error: string | null;
   readonly firstAt: number;
+  lastAt: number;
   count: number;
 }
 
@@ -65,6 +66,7 @@ export interface Expected {
 }
 
 const FOLD_MS = 60_000;
+const KEPT_MS = 7 * 24 * 60 * 60_000;
 const DECIDED = { run: null, gate: null, error: null, observed: null, retryAt: null } as const;
 
 export class AdmissionModel {
@@ -105,6 +107,16 @@ export class AdmissionModel {
     this.runs.splice(this.runs.indexOf(run), 1);
     const kept = this.ledger.filter((entry) => entry.run !== run);
     this.ledger.splice(0, this.ledger.length, ...kept);
+  }
+
+  /** Decisions are kept for a week after the last of those that one stands for. */
+  forgetOld(now: number): void {
+    const kept = this.decisions.filter(({ lastAt }) => lastAt >= now - KEPT_MS);
+    this.decisions.splice(0, this.decisions.length, ...kept);
+  }
+
+  count(what: string): void {
+    this.counters.set(what, (this.counters.get(what) ?? 0) + 1);
   }
 
   private judge(wake: ModelWake, now: number): Expected {
@@ -206,12 +218,8 @@ export class AdmissionModel {
         kept.firstAt > now - FOLD_MS,
     );
     if (equal === undefined)
-      this.decisions.push({ agent, taskId, reason, outcome, error, firstAt: now, count: 1 });
-    else equal.count++;
-  }
-
-  private count(what: string): void {
-    this.counters.set(what, (this.counters.get(what) ?? 0) + 1);
+      this.decisions.push({ agent, taskId, reason, outcome, error, firstAt: now, lastAt: now, count: 1 });
+    else Object.assign(equal, { count: equal.count + 1, lastAt: now });
   }
 }
 

@@ -2,7 +2,6 @@ import { AgentsService } from '../../src/agents/agents.service.js';
 import type { Claim } from '../../src/runs/claim.js';
 import { Transactions } from '../../src/database/transactions.js';
 import { DecisionsService } from '../../src/decisions/decisions.service.js';
-import { MetricsService } from '../../src/metrics/metrics.service.js';
 import { RunWakeSchema } from '../../src/runs/run.schema.js';
 import { RunsService } from '../../src/runs/runs.service.js';
 import { SchedulerService } from '../../src/scheduler/scheduler.service.js';
@@ -10,6 +9,7 @@ import { WorkspacesService } from '../../src/workspaces/workspaces.service.js';
 import { aWorkspace, anAgent } from '../../src/testing.js';
 import type { TestReveille } from '../support/reveille.js';
 import type { AdmissionModel, ModelRun, ModelWake } from './admission-model.js';
+import { countersOf, moved } from './counters.js';
 
 const OPERATOR = { kind: 'user', id: 'somebody' };
 const ALL = 1000;
@@ -90,7 +90,9 @@ export class AdmissionWorld {
         )
         .sort(),
     );
-    expect(await this.counted()).toEqual(new Map([...model.counters].sort()));
+    expect(moved(this.countersBefore, await countersOf(this.reveille))).toEqual(
+      new Map([...model.counters].sort()),
+    );
   }
 
   private async storedRuns() {
@@ -135,30 +137,6 @@ export class AdmissionWorld {
       )
       .sort();
   }
-
-  private async counted(): Promise<ReadonlyMap<string, number>> {
-    const now = await countersOf(this.reveille);
-    const moved = [...now].map(
-      ([name, value]) => [name, value - (this.countersBefore.get(name) ?? 0)] as const,
-    );
-    return new Map(moved.filter(([, difference]) => difference !== 0).sort());
-  }
-}
-
-/** The counters that the model keeps, in its words. */
-async function countersOf(reveille: TestReveille): Promise<ReadonlyMap<string, number>> {
-  const text = await reveille.get(MetricsService).text();
-  const found = new Map<string, number>();
-  for (const [, name, labels, value] of text.matchAll(/^(office_\w+)\{([^}]*)\} (\d+)$/gm)) {
-    const label = (wanted: string) => new RegExp(`${wanted}="([^"]*)"`).exec(labels ?? '')?.[1] ?? '';
-    if (name === 'office_wake_decisions_total') found.set(`decisions ${label('outcome')}`, Number(value));
-    if (name === 'office_assignment_rate_limit_total')
-      found.set(`allowance ${label('reason')}`, Number(value));
-    if (name === 'office_run_dedup_total' && label('queue') === 'runs') {
-      found.set(`dedup ${label('reason')} ${label('kind')}`, Number(value));
-    }
-  }
-  return found;
 }
 
 function byId(one: { readonly id: string | undefined }, other: { readonly id: string | undefined }): number {

@@ -1,11 +1,10 @@
-import type { TestingModuleBuilder } from '@nestjs/testing';
 import fc from 'fast-check';
-import { RunGauges } from '../../src/runs/run-gauges.repository.js';
 import { onEachDatabase } from '../support/databases.js';
 import { TestReveille, useReveille } from '../support/reveille.js';
 import { AGENTS, admissionCommands } from './admission-commands.js';
 import { AdmissionModel } from './admission-model.js';
 import { AdmissionWorld } from './admission-world.js';
+import { withoutGauges } from './counters.js';
 
 /** How many sequences are tried on each database; the deep run asks for more. */
 const SEQUENCES = Number(process.env['REVEILLE_SEQUENCES'] ?? 1_000);
@@ -32,12 +31,3 @@ onEachDatabase('admission against its model', (database) => {
     PATIENCE_MS,
   );
 });
-
-/** Every look at the counters would count all rows of all sequences for the gauges, which are not under test here. */
-function withoutGauges(builder: TestingModuleBuilder): TestingModuleBuilder {
-  const nothing = {
-    counts: () => Promise.resolve({ queued: 0, claimed: 0 }),
-    oldestQueuedAt: () => Promise.resolve(null),
-  };
-  return builder.overrideProvider(RunGauges).useValue(nothing);
-}
