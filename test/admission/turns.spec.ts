@@ -1,11 +1,12 @@
 import { Transactions } from '../../src/database/transactions.js';
 import { ALLOWANCE_LIMIT } from '../../src/scheduler/admission-limits.js';
+import { meetingAt } from '../support/contention.js';
 import { Gate } from '../support/gate.js';
 import { SHAPES, whileFailing } from '../support/failing-statement.js';
 import { movedBy } from '../support/metrics.js';
 import { pick } from '../support/pick.js';
 import { TestReveille, useReveille } from '../support/reveille.js';
-import { type Statement, intercepting } from '../support/statements.js';
+import { intercepting } from '../support/statements.js';
 import { Workplace, agentAssignment, outcomes } from '../support/wakes.js';
 
 /** What PostgreSQL answers when a lock is not to be had in time. */
@@ -24,26 +25,14 @@ describe('wakes that are decided without their turn on postgres', () => {
     whileFailing(reveille(), SHAPES.turn, work, LOCK_NOT_AVAILABLE);
 
   /** The same, while statements of the shape wait for each other until so many are there. */
-  const meetingAt = async <T>(shape: RegExp, count: number, work: () => Promise<T>): Promise<T> => {
-    const everybodyIsThere = new Gate();
-    let arrived = 0;
-    const meet = async (statement: Statement) => {
-      if (!shape.test(statement.sql)) return statement;
-      arrived += 1;
-      if (arrived === count) everybodyIsThere.open();
-      await everybodyIsThere.passed;
-      return statement;
-    };
-    const result = await withoutTurns(() => intercepting(reveille(), meet, work));
-    expect(arrived).toBeGreaterThanOrEqual(count);
-    return result;
-  };
+  const meetingWithoutTurns = <T>(shape: RegExp, count: number, work: () => Promise<T>): Promise<T> =>
+    withoutTurns(() => meetingAt([reveille()], [shape, count], work));
 
   it('AC-OFFICE-ASSIGN-RATE-002.1 are decided all the same, and exceed N by their number when all of them count before any is inserted', async () => {
     const office = await open();
     await office.spend(ALLOWANCE_LIMIT - 1);
     const agents = await office.agents(SOME);
-    const decisions = await meetingAt(SHAPES.insert, SOME, () =>
+    const decisions = await meetingWithoutTurns(SHAPES.insert, SOME, () =>
       Promise.all(agents.map((agentProfileId) => office.wake({ agentProfileId }))),
     );
     expect(outcomes(decisions)).toEqual({ queued: SOME });
@@ -71,7 +60,7 @@ describe('wakes that are decided without their turn on postgres', () => {
     const office = await open();
     const agents = await office.agents(2);
     const race = async () => {
-      const decisions = await meetingAt(SHAPES.insert, 2, () =>
+      const decisions = await meetingWithoutTurns(SHAPES.insert, 2, () =>
         Promise.all(agents.map((agentProfileId) => office.wake({ agentProfileId, idempotencyKey: 'k' }))),
       );
       expect(outcomes(decisions)).toEqual({ queued: 1, deduped: 1 });
@@ -90,7 +79,7 @@ describe('wakes that are decided without their turn on postgres', () => {
     const { agentProfileId } = run;
     await office.wake({ agentProfileId });
     const wake = () => office.wake({ agentProfileId, idempotencyKey: 'k' });
-    const decisions = await meetingAt(SHAPES.merge, 2, () => Promise.all([wake(), wake()]));
+    const decisions = await meetingWithoutTurns(SHAPES.merge, 2, () => Promise.all([wake(), wake()]));
     expect(outcomes(decisions)).toEqual({ coalesced: 1, deduped: 1 });
     expect(await office.run(run.id)).toMatchObject({ coalescedCount: 3 });
   });
@@ -101,7 +90,7 @@ describe('wakes that are decided without their turn on postgres', () => {
       const office = await open();
       const run = await office.queued({ idempotencyKey: key });
       const { agentProfileId } = run;
-      const decisions = await meetingAt(SHAPES.merge, 2, () =>
+      const decisions = await meetingWithoutTurns(SHAPES.merge, 2, () =>
         Promise.all([office.wake({ agentProfileId }), office.wake({ agentProfileId })]),
       );
       expect(outcomes(decisions)).toEqual({ coalesced: 2 });

@@ -17,6 +17,27 @@ export const SHAPES = {
   event: /^INSERT INTO "events"/,
 } as const;
 
+/** The statements by which whoever drives a note strikes it or leaves it. */
+export const DRIVING = /^(DELETE FROM|UPDATE) "wake_notes"/;
+
+/** Which statements are meant. */
+interface Shape {
+  test(sql: string): boolean;
+  toString(): string;
+}
+
+/** Of the statements of a shape the first so many. */
+export function first(count: number, shape: RegExp): Shape {
+  let seen = 0;
+  return { test: (sql) => shape.test(sql) && ++seen <= count, toString: () => String(shape) };
+}
+
+/** Of the statements of a shape those after the first so many. */
+export function after(count: number, shape: RegExp): Shape {
+  let seen = 0;
+  return { test: (sql) => shape.test(sql) && ++seen > count, toString: () => String(shape) };
+}
+
 /** Neither database knows this table, so each answers with the error of its own driver. */
 const REJECTED = 'SELECT 1 FROM a_table_that_is_not_there';
 
@@ -28,7 +49,7 @@ const REJECTED = 'SELECT 1 FROM a_table_that_is_not_there';
  */
 export function whileFailing<T>(
   reveille: TestReveille,
-  shape: RegExp,
+  shape: Shape,
   work: () => Promise<T>,
   rejected = REJECTED,
 ): Promise<T> {
@@ -60,7 +81,7 @@ type Meeting = (statement: Statement, isMet: boolean) => Statement | Promise<Sta
 
 async function whileMeeting<T>(
   reveille: TestReveille,
-  shape: RegExp,
+  shape: Shape,
   meeting: Meeting,
   work: () => Promise<T>,
 ): Promise<T> {

@@ -40,6 +40,11 @@ export async function onPostgres<T>(url: string, work: (outsider: Outsider) => P
   }
 }
 
+/** The same on a database that other processes serve. */
+export function onDatabase<T>(url: string, work: (outsider: Outsider) => Promise<T>): Promise<T> {
+  return url.startsWith('sqlite:') ? onSqlite(url.slice('sqlite:'.length), work) : onPostgres(url, work);
+}
+
 async function onSqlite<T>(file: string, work: (outsider: Outsider) => Promise<T>): Promise<T> {
   const database = await new Promise<sqlite3.Database>((resolve, reject) => {
     const opened = new sqlite3.Database(file, (error) => {

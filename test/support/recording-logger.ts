@@ -36,11 +36,11 @@ export class RecordingLogger implements LoggerService {
     this.keep('debug', line);
   }
 
-  /** What admission logged while `work` ran. */
-  async during(work: () => Promise<unknown>): Promise<readonly LogLine[]> {
+  /** What admission, or another part, logged while `work` ran. */
+  async during(work: () => Promise<unknown>, part = 'Admission'): Promise<readonly LogLine[]> {
     const start = this.lines.length;
     await work();
-    return this.lines.slice(start).filter(({ context }) => context === 'Admission');
+    return this.lines.slice(start).filter(({ context }) => context === part);
   }
 
   private keep(level: LogLine['level'], [fields, text, context]: readonly unknown[]): void {
