@@ -7,7 +7,7 @@ import { type KnownPair, type PairKind, oldId } from './crowded-pairs.js';
 /** `REVEILLE_CROWD=full` asks for the crowd of the deep run. An SQLite file has one process. */
 const SIZE =
   process.env['REVEILLE_CROWD'] === 'full'
-    ? { callers: 200, pairs: 500, processes: 4, atOnce: 5 }
+    ? { callers: 200, pairs: 500, processes: 4, atOnce: 2 }
     : { callers: 16, pairs: 40, processes: 2, atOnce: 10 };
 
 /** Generous: the deep run takes as long as it takes. */
@@ -49,8 +49,10 @@ onEachDatabase('a crowd of callers for each of many pairs', (database) => {
     const tried = pairsOf('new', 'history').flatMap((pair) =>
       callsOf(pair).filter(({ attempts }) => attempts > 0),
     );
-    for (const { attempts, refusals, created } of tried)
-      expect({ attempts, refusals }).toEqual({ attempts: 1, refusals: created ? 0 : 1 });
+    const odd = tried.filter(
+      ({ attempts, refusals, created }) => attempts !== 1 || refusals !== (created ? 0 : 1),
+    );
+    expect(odd).toEqual([]);
     expect(tried.filter(({ refusals }) => refusals > 0).length).toBeGreaterThan(SIZE.pairs);
   });
 

@@ -28,7 +28,7 @@ export interface CrowdSize {
   readonly callers: number;
   readonly pairs: number;
   readonly processes: number;
-  /** How many pairs are crowded at once: a server's pool holds so many waiters for so long. */
+  /** How many pairs are crowded at once: a server lets nobody wait for a connection longer than 10 s. */
   readonly atOnce: number;
 }
 
