@@ -6,7 +6,7 @@ import { TestReveille, useReveille } from '../support/reveille.js';
 import { intercepting } from '../support/statements.js';
 
 const AGENT_LOCK = /FROM "agents" .*FOR (NO KEY UPDATE|UPDATE|KEY SHARE|SHARE)/s;
-const TASK_LOCK = /FROM "tasks" .*FOR UPDATE/s;
+const AGENT_KEPT = /FROM "agents" .*FOR (KEY SHARE|SHARE)/s;
 const RUN_INSERT = /^INSERT INTO "runs"/;
 
 const ROUNDS = 10;
@@ -135,16 +135,18 @@ describe('what happens at the moment in which an agent is deleted, on postgres',
     expect(claimed.body).toEqual({ claims: [] });
   });
 
-  it('ends a conversation that a turn has opened then, and refuses the turn', async () => {
-    const scene = await OfficeScene.open(reveille());
-    await scene.assign(scene.agent());
-    const held = await scene.claim();
-    const opened = await deletingAt(scene, TASK_LOCK, () =>
-      scene.report(held, 'session', { executionProfileId: 'default' }),
-    );
-    expect(opened).toMatchObject({ status: 409, body: { code: 'claim_lost' } });
-    expect(await scene.sessions()).toMatchObject([{ state: 'CREATED' }]);
-    await scene.sweep();
-    expect(await scene.sessions()).toMatchObject([{ state: 'COMPLETED' }]);
-  });
+  it.each(['office', 'kanban'])(
+    'lets no turn open a conversation then about a task of kind %s',
+    async (kind) => {
+      const scene = await OfficeScene.open(reveille());
+      const { id: taskId } = await scene.create({ kind });
+      await scene.assign(scene.agent(), { taskId });
+      const held = await scene.claim();
+      const opened = await deletingAt(scene, AGENT_KEPT, () =>
+        scene.report(held, 'session', { executionProfileId: 'default' }),
+      );
+      expect(opened).toMatchObject({ status: 404, body: { code: 'not_found' } });
+      expect(await scene.sessions()).toEqual([]);
+    },
+  );
 });

@@ -1,4 +1,6 @@
+import { ModuleRef } from '@nestjs/core';
 import { Sweeps } from '../../src/worker/sweeps.service.js';
+import { WorkerModule } from '../../src/worker/worker.module.js';
 import { onEachDatabase } from '../support/databases.js';
 import { OfficeScene } from '../support/office-scene.js';
 import { TestReveille, useReveille } from '../support/reveille.js';
@@ -22,13 +24,16 @@ const WITHOUT_INTERVALS: Parameters<typeof jest.useFakeTimers>[0] = {
 onEachDatabase('a server that hears of a resume', (database) => {
   const reveille = useReveille(() => TestReveille.serve(database));
 
-  /** The server sweeps by itself, but its timer stands still: only a signal can make it look. */
-  beforeAll(() => {
+  let sweeps: Sweeps;
+
+  /** Sweeps of the test's own, whose timer stands still: only a signal can make them look. */
+  beforeAll(async () => {
+    sweeps = await reveille().app.select(WorkerModule).get(ModuleRef, { strict: true }).create(Sweeps);
     jest.useFakeTimers(WITHOUT_INTERVALS);
-    reveille().get(Sweeps).onApplicationBootstrap();
+    sweeps.onApplicationBootstrap();
     jest.useRealTimers();
   });
-  afterAll(() => reveille().get(Sweeps).onModuleDestroy());
+  afterAll(() => sweeps.onModuleDestroy());
 
   const runsOnceThere = (scene: OfficeScene) =>
     until('the wake has come', async () => {

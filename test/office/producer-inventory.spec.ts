@@ -14,7 +14,6 @@ const SPEAK_OF_IT: Readonly<Record<string, string>> = {
   'office/producers/workflow-auto-start.producer.ts': 'a producer',
   'office/producers/produced-wake.ts': 'the type of what producers make',
   'office/dedup-keys.ts': 'the shapes of keys',
-  'office/reactivity/note-sweep.ts': 'recognises what was reassigned meanwhile',
   'runs/wake-reason.ts': 'the list of reasons',
   'runs/runs.repository.ts': 'the count of the allowance',
   'scheduler/gates/assignment-allowance.gate.ts': 'the scope of the allowance',
