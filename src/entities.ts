@@ -6,6 +6,7 @@ import { DecisionSchema } from './decisions/decision.schema.js';
 import { EventSchema, EventSequenceSchema } from './events/event.schema.js';
 import { RecoverySchema } from './office/recovery/recovery.schema.js';
 import { NoteSchema } from './office/reactivity/note.schema.js';
+import { QueueHeadSchema } from './runs/queue-head.schema.js';
 import { RunSchema, RunWakeSchema } from './runs/run.schema.js';
 import { SessionSchema } from './sessions/session.schema.js';
 import { TaskBlockerSchema } from './tasks/task-blocker.schema.js';
@@ -21,6 +22,7 @@ export const REVEILLE_SCHEMA = {
     EventSchema,
     EventSequenceSchema,
     NoteSchema,
+    QueueHeadSchema,
     RecoverySchema,
     RunSchema,
     RunWakeSchema,

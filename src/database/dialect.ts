@@ -44,6 +44,9 @@ export abstract class Dialect {
   /** Locks the rows that the query finds, passing over those that somebody holds; whoever only keeps them does not. */
   abstract forUpdateSkipLocked<T extends ObjectLiteral>(query: SelectQueryBuilder<T>): SelectQueryBuilder<T>;
 
+  /** Empties a table of one column that others go on adding to, and answers every value that was taken out, once. */
+  abstract takeAll(manager: EntityManager, table: string, column: string): Promise<string[]>;
+
   /** The instant that leases are set and judged by: null where the application's clock is as good. */
   abstract now(manager: EntityManager): Promise<number | null>;
 }

@@ -1,4 +1,5 @@
 import { Injectable, Logger, type OnApplicationShutdown } from '@nestjs/common';
+import { SharedPass } from '../database/shared-pass.js';
 import { Transactions } from '../database/transactions.js';
 import { EventRepository } from './event.repository.js';
 
@@ -15,8 +16,7 @@ const BATCH = 500;
 @Injectable()
 export class EventSequencer implements OnApplicationShutdown {
   private readonly logger = new Logger(EventSequencer.name);
-  private current: Promise<void> | null = null;
-  private queued: Promise<void> | null = null;
+  private readonly passes = new SharedPass(() => this.pass());
 
   constructor(
     private readonly transactions: Transactions,
@@ -36,26 +36,11 @@ export class EventSequencer implements OnApplicationShutdown {
    */
   async catchUp(): Promise<void> {
     if (this.transactions.inside) throw new Error('Events are numbered outside of any unit of work.');
-    if (this.current === null) return this.start();
-    // The pass under way may have looked before the caller's commit; the one after it has not.
-    this.queued ??= this.current
-      .catch(() => undefined)
-      .then(() => {
-        this.queued = null;
-        return this.start();
-      });
-    return this.queued;
+    return this.passes.run();
   }
 
-  async onApplicationShutdown(): Promise<void> {
-    await (this.queued ?? this.current)?.catch(() => undefined);
-  }
-
-  private start(): Promise<void> {
-    this.current = this.pass().finally(() => {
-      this.current = null;
-    });
-    return this.current;
+  onApplicationShutdown(): Promise<void> {
+    return this.passes.settled();
   }
 
   private async pass(): Promise<void> {

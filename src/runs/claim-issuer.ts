@@ -28,16 +28,21 @@ export class ClaimIssuer {
   ) {}
 
   async claim(request: ClaimRequest): Promise<readonly Claim[]> {
-    const claims = await this.transactions.run(async () => {
-      const issued: Claim[] = [];
-      for (const { run, agent } of await this.picker.pick(request, request.max ?? 1)) {
-        issued.push(await this.issue(run, agent, request));
-      }
-      return issued;
-    });
+    await this.picker.prepare();
+    const claims = await this.transactions
+      .run(() => this.issueAll(request))
+      .catch((error: unknown) => this.picker.deferOrThrow(error));
     // By itself: whoever hands a task over locks the task before the run, and here it would be the other way round.
     if (claims.length > 0) await this.startTasks(claims);
     return claims;
+  }
+
+  private async issueAll(request: ClaimRequest): Promise<readonly Claim[]> {
+    const issued: Claim[] = [];
+    for (const { run, agent } of await this.picker.pick(request, request.max ?? 1)) {
+      issued.push(await this.issue(run, agent, request));
+    }
+    return issued;
   }
 
   private async issue(run: Run, agent: Agent, request: ClaimRequest): Promise<Claim> {

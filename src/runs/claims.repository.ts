@@ -5,6 +5,7 @@ import { Dialect } from '../database/dialect.js';
 import { Transactions } from '../database/transactions.js';
 import type { SessionPair } from '../sessions/session.errors.js';
 import { paused } from '../workspaces/workspace.schema.js';
+import { QueueHeadSchema } from './queue-head.schema.js';
 import { type Run, RunSchema } from './run.schema.js';
 
 /** The runs that a claimer asks for. */
@@ -31,8 +32,10 @@ export const UNHELD = {
   interruptRequestedAt: null,
 } as const satisfies Partial<Run>;
 
-const DUE = `run.status = 'queued' AND (run.scheduled_retry_at IS NULL OR run.scheduled_retry_at <= :now)`;
-const HELD = `held.status = 'claimed' OR held.claim_token_hash IS NOT NULL`;
+/** In SQL, of an alias `run`: whether it waits and need wait no longer at `:now`. */
+export const DUE = `run.status = 'queued' AND (run.scheduled_retry_at IS NULL OR run.scheduled_retry_at <= :now)`;
+/** In SQL, of an alias `held`: whether somebody is at work on it, or has not let go of it yet. */
+export const HELD = `held.status = 'claimed' OR held.claim_token_hash IS NOT NULL`;
 
 /** Every statement by which runs are claimed, held and let go. */
 @Injectable()
@@ -44,24 +47,23 @@ export class ClaimsRepository {
 
   /**
    * The agents whose turn it is, longest waiting first, locked so that nobody else claims for them meanwhile: runnable,
-   * in a workspace that is not paused, holding no run, with one that is due.
+   * in a workspace that is not paused, and by their {@link QueueHead} with a run that is due. Whether that still is so is
+   * for {@link oldestDue} to say.
    */
-  async lockWaitingAgents(scope: ClaimScope, now: number, limit: number): Promise<Agent[]> {
+  async lockWaitingAgents(scope: ClaimScope, passedOver: readonly string[], limit: number): Promise<Agent[]> {
     const query = this.transactions
       .writing()
       .createQueryBuilder(AgentSchema, 'agent')
-      .addSelect(
-        `(SELECT min(run.requested_at) FROM runs run WHERE run.agent_profile_id = agent.id AND ${DUE})`,
-        'head_at',
-      )
-      .where(runnable('agent'))
-      .andWhere(`EXISTS (SELECT 1 FROM runs run WHERE run.agent_profile_id = agent.id AND ${DUE})`, { now })
-      .andWhere(`NOT EXISTS (SELECT 1 FROM runs held WHERE held.agent_profile_id = agent.id AND (${HELD}))`)
+      .innerJoin(QueueHeadSchema.options.name, 'head', 'head.agentProfileId = agent.id')
+      .where('head.headAt IS NOT NULL')
+      .andWhere(runnable('agent'))
       .andWhere(`NOT ${paused('agent.workspace_id')}`)
-      .orderBy('head_at')
+      .orderBy('head.headAt')
+      .addOrderBy('head.agentProfileId')
       .limit(limit);
+    if (passedOver.length > 0) query.andWhere('agent.id NOT IN (:...passedOver)', { passedOver });
     if (scope.workspaceId !== null)
-      query.andWhere('agent.workspaceId = :workspaceId', { workspaceId: scope.workspaceId });
+      query.andWhere('head.workspaceId = :workspaceId', { workspaceId: scope.workspaceId });
     if (scope.agentProfileIds !== null)
       query.andWhere('agent.id IN (:...ids)', { ids: [...scope.agentProfileIds, ''] });
     if (scope.launchableHere === true)

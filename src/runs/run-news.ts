@@ -1,4 +1,4 @@
-import { Injectable } from '@nestjs/common';
+import { Injectable, Logger } from '@nestjs/common';
 import { Transactions } from '../database/transactions.js';
 import { EventLog } from '../events/event-log.js';
 import type { Run } from './run.schema.js';
@@ -10,6 +10,8 @@ import { RunTelemetry } from './run-telemetry.js';
 /** Tells the world what happens to runs: events with the change, counters and signals once it has committed. */
 @Injectable()
 export class RunNews {
+  private readonly logger = new Logger(RunNews.name);
+
   constructor(
     private readonly transactions: Transactions,
     private readonly events: EventLog,
@@ -48,6 +50,15 @@ export class RunNews {
     this.transactions.afterCommit(() => {
       this.interrupts.hurry(run.id);
     });
+  }
+
+  /** A claim came back with nothing because nobody could say who is paused. */
+  claimDeferred(error: unknown): void {
+    this.logger.warn(
+      { error: String(error) },
+      'a claim was put off: whether a workspace is paused cannot be read',
+    );
+    this.telemetry.claimDeferred();
   }
 
   reportRefused(): void {

@@ -10,20 +10,14 @@ const ENDED = ['finished', 'failed', 'cancelled'] as const;
 export class RunTelemetry {
   private readonly endings;
   private readonly wait;
-  private readonly lost;
+  private readonly claims;
 
   constructor(metrics: MetricsService, gauges: RunGauges, clock: Clock) {
     this.endings = metrics.counter(
       { name: 'office_runs_finished_total', help: 'Runs that have ended, by how.' },
       { status: ENDED },
     );
-    this.lost = metrics.counter(
-      {
-        name: 'office_claims_lost_total',
-        help: 'Reports refused because their claim no longer held the run.',
-      },
-      {},
-    );
+    this.claims = claimCounters(metrics);
     this.wait = metrics.seconds({
       name: 'office_run_wait_seconds',
       help: 'Time from a run being requested to its claim, in seconds.',
@@ -58,7 +52,30 @@ export class RunTelemetry {
     this.endings.increment({ status });
   }
 
-  claimLost(): void {
-    this.lost.increment({});
+  claimDeferred(): void {
+    this.claims.deferred.increment({});
   }
+
+  claimLost(): void {
+    this.claims.lost.increment({});
+  }
+}
+
+function claimCounters(metrics: MetricsService) {
+  return {
+    lost: metrics.counter(
+      {
+        name: 'office_claims_lost_total',
+        help: 'Reports refused because their claim no longer held the run.',
+      },
+      {},
+    ),
+    deferred: metrics.counter(
+      {
+        name: 'office_claims_deferred_total',
+        help: 'Claims that came back empty because whether a workspace is paused could not be read.',
+      },
+      {},
+    ),
+  };
 }

@@ -126,6 +126,11 @@ export const RunSchema = new EntitySchema<Run>({
       where: `status = 'queued'`,
     },
     { name: 'runs_head', columns: ['agentProfileId', 'requestedAt', 'id'], where: `status = 'queued'` },
+    {
+      name: 'runs_retries',
+      columns: ['agentProfileId', 'scheduledRetryAt'],
+      where: `status = 'queued' AND scheduled_retry_at IS NOT NULL`,
+    },
     { name: 'runs_newest', columns: ['workspaceId', 'requestedAt', 'id'] },
     { name: 'runs_task', columns: ['workspaceId', 'taskId', 'requestedAt'], where: `task_id <> ''` },
   ],

@@ -10,6 +10,7 @@ import { ClaimIssuer } from './claim-issuer.js';
 import { ClaimPicker } from './claim-picker.js';
 import { ClaimTokens } from './claim-tokens.js';
 import { ClaimsRepository } from './claims.repository.js';
+import { QueueHeads } from './queue-heads.js';
 import { RunEndings } from './run-endings.js';
 import { RunGauges } from './run-gauges.repository.js';
 import { RunInterrupts } from './run-interrupts.js';
@@ -36,6 +37,7 @@ import { Staleness } from './staleness.js';
   providers: [
     RunsRepository,
     ClaimsRepository,
+    QueueHeads,
     RunGauges,
     RunTelemetry,
     RunSignal,

@@ -100,7 +100,7 @@ async function work(world: World, fails: boolean): Promise<void> {
   const claimed = await transactions
     .run(async () => {
       const runs: Run[] = [];
-      for (const { id } of await claims.lockWaitingAgents(EVERYBODY, clock.now(), AGENTS)) {
+      for (const { id } of await claims.lockWaitingAgents(EVERYBODY, [], AGENTS)) {
         const run = await claims.oldestDue(id, clock.now());
         if (run !== null) runs.push(run);
       }

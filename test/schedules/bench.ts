@@ -5,6 +5,7 @@ import { PostgresTransactions } from '../../src/database/postgres-transactions.j
 import { Transactions } from '../../src/database/transactions.js';
 import { DecisionsRepository } from '../../src/decisions/decisions.repository.js';
 import { ClaimsRepository } from '../../src/runs/claims.repository.js';
+import { QueueHeads } from '../../src/runs/queue-heads.js';
 import { RUN_KEY_INDEX, RUN_WAKE_KEY_INDEX } from '../../src/runs/run.schema.js';
 import { RunsRepository } from '../../src/runs/runs.repository.js';
 import { OPEN_PAUSE_INDEX } from '../../src/workspaces/workspace.schema.js';
@@ -41,6 +42,8 @@ export interface Bench {
   readonly claims: ClaimsRepository;
   readonly decisions: DecisionsRepository;
   addAgent(id: string, workspaceId: string): Promise<void>;
+  /** Brings up to date what is kept beside the queue; the store in memory keeps nothing. */
+  catchUp(): Promise<void>;
   /** As an operator would. */
   deleteRun(id: string): Promise<void>;
   /** Whether anybody waits for what somebody else holds. */
@@ -60,6 +63,7 @@ export function realBench(reveille: TestReveille): Bench {
     claims: reveille.get(ClaimsRepository),
     decisions: reveille.get(DecisionsRepository),
     addAgent: (id, workspaceId) => transactions.run(() => agents.insert(anIdleAgent({ id, workspaceId }))),
+    catchUp: () => reveille.get(QueueHeads).catchUp(),
     deleteRun: async (id) => {
       await transactions.writing().query('DELETE FROM runs WHERE id = $1', [id]);
     },
@@ -100,6 +104,7 @@ export function memoryBench(): Bench {
       store.agents.seed(anIdleAgent({ id, workspaceId }));
       return Promise.resolve();
     },
+    catchUp: () => Promise.resolve(),
     deleteRun: (id) =>
       sessionsOf(transactions)
         .writing()

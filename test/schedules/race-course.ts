@@ -29,6 +29,12 @@ export class RaceCourse {
     return this.bench.runs.insert(aRun(run));
   }
 
+  /** One whose agent is known to wait. */
+  async insertWaiting(what: string): Promise<void> {
+    await this.insert(what, null);
+    await this.bench.catchUp();
+  }
+
   async insertTwo(): Promise<void> {
     await this.insert('one', null);
     await this.insert('two', null);
@@ -49,7 +55,7 @@ export class RaceCourse {
 
   lockAgents() {
     const scope = { workspaceId: this.name, agentProfileIds: null };
-    return this.bench.claims.lockWaitingAgents(scope, 0, 10);
+    return this.bench.claims.lockWaitingAgents(scope, [], 10);
   }
 
   lockName(): Promise<void> {

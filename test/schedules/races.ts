@@ -98,7 +98,7 @@ export const races: Record<string, Race> = {
     waits: true,
   },
   'the lock of agents whom an open transaction locks': {
-    given: (on) => on.insert('one', null),
+    given: (on) => on.insertWaiting('one'),
     first: (on) => on.lockAgents(),
     second: async (on) => (await on.lockAgents()).length,
     answers: [0, 0],

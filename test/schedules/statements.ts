@@ -159,10 +159,11 @@ const questions = [
   statement('oldest due', { agent, now: instant }, ({ bench, name }, { agent, now }) =>
     bench.claims.oldestDue(name + agent, now),
   ),
-  statement('waiting agents', { now: instant }, async ({ bench, name }, { now }) => {
+  statement('waiting agents', {}, async ({ bench, name }) => {
+    await bench.catchUp();
     const agents = await bench.claims.lockWaitingAgents(
       { workspaceId: name, agentProfileIds: null },
-      now,
+      [],
       LIMIT,
     );
     return agents.map(({ id }) => id).sort();

@@ -67,7 +67,14 @@ export class PostgresDialect extends Dialect {
   }
 
   forUpdateSkipLocked<T extends ObjectLiteral>(query: SelectQueryBuilder<T>): SelectQueryBuilder<T> {
-    return query.setLock('for_no_key_update').setOnLocked('skip_locked');
+    return query.setLock('for_no_key_update', undefined, [query.alias]).setOnLocked('skip_locked');
+  }
+
+  async takeAll(manager: EntityManager, table: string, column: string): Promise<string[]> {
+    const rows = await manager.query<Record<string, string>[]>(
+      `WITH taken AS (DELETE FROM ${table} RETURNING ${column}) SELECT DISTINCT ${column} FROM taken`,
+    );
+    return rows.flatMap((row) => row[column] ?? []);
   }
 
   async now(manager: EntityManager): Promise<number> {

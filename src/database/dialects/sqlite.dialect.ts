@@ -1,4 +1,9 @@
-import { ConnectionIsNotSetError, type ObjectLiteral, type SelectQueryBuilder } from 'typeorm';
+import {
+  ConnectionIsNotSetError,
+  type EntityManager,
+  type ObjectLiteral,
+  type SelectQueryBuilder,
+} from 'typeorm';
 import { causesOf } from '../../errors/causes.js';
 import { Dialect, type UniqueIndex } from '../dialect.js';
 
@@ -46,6 +51,13 @@ export class SqliteDialect extends Dialect {
 
   forUpdateSkipLocked<T extends ObjectLiteral>(query: SelectQueryBuilder<T>): SelectQueryBuilder<T> {
     return query;
+  }
+
+  /** The one writer keeps everybody else from adding meanwhile. */
+  async takeAll(manager: EntityManager, table: string, column: string): Promise<string[]> {
+    const rows = await manager.query<Record<string, string>[]>(`SELECT DISTINCT ${column} FROM ${table}`);
+    if (rows.length > 0) await manager.query(`DELETE FROM ${table}`);
+    return rows.flatMap((row) => row[column] ?? []);
   }
 
   now(): Promise<null> {

@@ -16,12 +16,17 @@ export class MemoryClaims extends ClaimsRepository {
     this.sessions = sessionsOf(transactions);
   }
 
-  override lockWaitingAgents(scope: ClaimScope, now: number, limit: number): Promise<Agent[]> {
+  override lockWaitingAgents(
+    scope: ClaimScope,
+    passedOver: readonly string[],
+    limit: number,
+  ): Promise<Agent[]> {
     return this.sessions.writing().statement('lock waiting agents', (session) => {
       const waiting = session.store.agents
         .unheld(session)
-        .filter((agent) => isAsked(agent, scope) && this.mayWork(agent, session))
-        .flatMap((agent) => this.firstDue(session, agent.id, now).map((run) => ({ agent, run })))
+        .filter((agent) => !passedOver.includes(agent.id) && isAsked(agent, scope))
+        .filter((agent) => this.mayWork(agent, session))
+        .flatMap((agent) => this.firstDue(session, agent.id, Infinity).map((run) => ({ agent, run })))
         .sort((one, other) => one.run.requestedAt - other.run.requestedAt)
         .slice(0, limit)
         .map(({ agent }) => agent);
