@@ -2,6 +2,7 @@ import { Injectable } from '@nestjs/common';
 import type { Agent } from '../agents/agent.schema.js';
 import { Clock } from '../clock/clock.js';
 import { Dialect } from '../database/dialect.js';
+import { Transactions } from '../database/transactions.js';
 import { WorkspacesRepository } from '../workspaces/workspaces.repository.js';
 import { type ClaimScope, ClaimsRepository } from './claims.repository.js';
 import { QueueHeads } from './queue-heads.js';
@@ -21,6 +22,7 @@ interface Picked {
 @Injectable()
 export class ClaimPicker {
   constructor(
+    private readonly transactions: Transactions,
     private readonly claims: ClaimsRepository,
     private readonly heads: QueueHeads,
     private readonly workspaces: WorkspacesRepository,
@@ -46,10 +48,12 @@ export class ClaimPicker {
   }
 
   private canReadPauses(): Promise<boolean> {
-    return this.workspaces.openPause('').then(
-      () => true,
-      () => false,
-    );
+    return this.transactions
+      .run(() => this.workspaces.openPause(''))
+      .then(
+        () => true,
+        () => false,
+      );
   }
 
   /** The runs whose turn it is, with their agents, who stay locked until the transaction ends. */
