@@ -2,11 +2,14 @@ import { type DynamicModule, Global, Module } from '@nestjs/common';
 import { TypeOrmModule, getDataSourceToken } from '@nestjs/typeorm';
 import type { DataSource } from 'typeorm';
 import { type ReveilleOptions, REVEILLE_OPTIONS } from '../config/options.js';
+import { Channel } from './channel.js';
+import { ClockCorrection } from './clock-correction.js';
 import { type SchemaOptions, dataSourceOptions } from './data-source-options.js';
 import { DatabaseHome } from './database-home.js';
 import { Database } from './database.js';
 import { Dialect } from './dialect.js';
 import { DatabaseLeaseClock, LeaseClock } from './lease-clock.js';
+import { ProcessLock } from './process-lock.js';
 import { Transactions } from './transactions.js';
 
 /** Our DataSource has a name of its own, so that a host's unnamed one can live beside it. */
@@ -16,7 +19,7 @@ const DATA_SOURCE = 'reveille';
 @Module({ providers: [DatabaseHome], exports: [DatabaseHome] })
 class DatabaseHomeModule {}
 
-/** Opens the database and gives out the three things that may be done with it: transactions, dialect, lease clock. */
+/** Opens the database and gives out what may be done with it: transactions, dialect, lease clock, and speaking with its other users. */
 @Global()
 @Module({})
 export class DatabaseModule {
@@ -48,9 +51,12 @@ export class DatabaseModule {
           useFactory: ({ transactions }: Database) => transactions,
         },
         { provide: Dialect, inject: [Database], useFactory: ({ dialect }: Database) => dialect },
+        { provide: Channel, inject: [Database], useFactory: ({ channel }: Database) => channel },
+        { provide: ProcessLock, inject: [Database], useFactory: ({ processLock }: Database) => processLock },
         { provide: LeaseClock, useClass: DatabaseLeaseClock },
+        ClockCorrection,
       ],
-      exports: [Database, Transactions, Dialect, LeaseClock],
+      exports: [Database, Transactions, Dialect, Channel, ProcessLock, LeaseClock],
     };
   }
 }

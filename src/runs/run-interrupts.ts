@@ -2,6 +2,7 @@ import { AsyncResource } from 'node:async_hooks';
 import { EventEmitter } from 'node:events';
 import { Injectable } from '@nestjs/common';
 import { Clock } from '../clock/clock.js';
+import { Channel } from '../database/channel.js';
 import { Transactions } from '../database/transactions.js';
 import { EventLog } from '../events/event-log.js';
 import type { SessionPair } from '../sessions/session.errors.js';
@@ -9,7 +10,10 @@ import { ClaimsRepository } from './claims.repository.js';
 import type { Run } from './run.schema.js';
 import { subjectOf } from './run-subject.js';
 
-/** Asks running turns to stop. Their workers hear of it at the next heartbeat, those in this process at once. */
+/** What the processes tell each other of by a run's id. */
+const TOPIC = 'interrupt';
+
+/** Asks running turns to stop. Their workers hear of it at the next heartbeat, those inside of a server at once. */
 @Injectable()
 export class RunInterrupts {
   private readonly emitter = new EventEmitter().setMaxListeners(0);
@@ -19,7 +23,12 @@ export class RunInterrupts {
     private readonly claims: ClaimsRepository,
     private readonly events: EventLog,
     private readonly clock: Clock,
-  ) {}
+    private readonly channel: Channel,
+  ) {
+    channel.hear(TOPIC, (runId) => {
+      this.emitter.emit(runId);
+    });
+  }
 
   /** Interrupts what the agent is doing about the task; does nothing when it holds no run of it. */
   async interrupt({ taskId, agentProfileId }: SessionPair): Promise<void> {
@@ -43,9 +52,10 @@ export class RunInterrupts {
     });
   }
 
-  /** Says within this process that a run's holder should ask how it stands. */
+  /** Says that a run's holder should ask how it stands, in whichever process it is. */
   hurry(runId: string): void {
     this.emitter.emit(runId);
+    this.channel.tell(TOPIC, runId);
   }
 
   /** Calls `listener` when the run's holder should ask how it stands, until the answered function is called. */

@@ -12,6 +12,7 @@ import { AdmissionLocks } from '../../src/scheduler/admission-locks.js';
 import { ADMISSION_ORDER } from '../../src/scheduler/admission-order.js';
 import { AdmissionReports } from '../../src/scheduler/admission-reports.js';
 import { AdmissionTelemetry } from '../../src/scheduler/admission-telemetry.js';
+import { SilentChannel } from '../../src/database/channel.js';
 import { Explainer } from '../../src/scheduler/explainer.js';
 import { RunQueue } from '../../src/scheduler/run-queue.js';
 import { SchedulerService } from '../../src/scheduler/scheduler.service.js';
@@ -48,7 +49,7 @@ export class House {
     const stored = new MemoryEvents(transactions);
     const events = new EventLog(transactions, stored, new NoSequencer(transactions, stored), clock, ids);
     const gates = ADMISSION_ORDER.map((Gate) => new Gate());
-    const queue = new RunQueue(transactions, dialect, runs, events, new RunSignal(), ids);
+    const queue = new RunQueue(transactions, dialect, runs, events, new RunSignal(new SilentChannel()), ids);
     const decisions = new DecisionsService(transactions, new MemoryDecisions(transactions), clock, ids);
     const telemetry = new AdmissionTelemetry(new MetricsService());
     this.scheduler = new SchedulerService(
@@ -66,7 +67,7 @@ export class House {
       dialect,
       workspaces,
       events,
-      new ResumeSignal(),
+      new ResumeSignal(new SilentChannel()),
       clock,
       ids,
     );
