@@ -1,5 +1,6 @@
 import { AsyncResource } from 'node:async_hooks';
 import { Logger } from '@nestjs/common';
+import { Mutex } from 'async-mutex';
 import type { ClientConfig, QueryResultRow } from 'pg';
 import { SteadyClient } from './steady-client.js';
 
@@ -34,6 +35,7 @@ class LineDownError extends Error {
 export class PostgresLine {
   private readonly logger = new Logger(PostgresLine.name);
   private readonly listeners: { channel: string; listener: LineListener }[] = [];
+  private readonly turns = new Mutex();
   private client: SteadyClient | null = null;
   private retry: NodeJS.Timeout | null = null;
   private readonly alive: NodeJS.Timeout;
@@ -59,6 +61,7 @@ export class PostgresLine {
       ...this.config,
       // pg keeps a pool's password from being copied.
       ...(this.config.password === undefined ? {} : { password: this.config.password }),
+      application_name: 'reveille line',
       query_timeout: ANSWER_MS,
       keepAlive: true,
     });
@@ -74,16 +77,9 @@ export class PostgresLine {
     }
   }
 
-  /** Asks on the line. Rejects when it is down. */
-  async query<R extends QueryResultRow>(sql: string, parameters: readonly unknown[] = []): Promise<R[]> {
-    const { client } = this;
-    if (client === null) throw new LineDownError();
-    try {
-      return (await client.query<R>(sql, [...parameters])).rows;
-    } catch (error) {
-      this.lose(client);
-      throw error;
-    }
+  /** Asks on the line, one question after the other. Rejects when it is down. */
+  query<R extends QueryResultRow>(sql: string, parameters: readonly unknown[] = []): Promise<R[]> {
+    return this.turns.runExclusive(() => this.ask<R>(sql, parameters));
   }
 
   async close(): Promise<void> {
@@ -93,6 +89,17 @@ export class PostgresLine {
     const { client } = this;
     this.client = null;
     await client?.end();
+  }
+
+  private async ask<R extends QueryResultRow>(sql: string, parameters: readonly unknown[]): Promise<R[]> {
+    const { client } = this;
+    if (client === null) throw new LineDownError();
+    try {
+      return (await client.query<R>(sql, [...parameters])).rows;
+    } catch (error) {
+      this.lose(client);
+      throw error;
+    }
   }
 
   private async greet(client: SteadyClient): Promise<void> {

@@ -127,6 +127,15 @@ export class ClaimsRepository {
       .getMany();
   }
 
+  /** The runs that are held by that bearer token, whether they were cancelled meanwhile or not. */
+  heldBy(bearerTokenId: string): Promise<Run[]> {
+    return this.transactions
+      .reading()
+      .createQueryBuilder(RunSchema, 'run')
+      .where('run.claimTokenHash IS NOT NULL AND run.claimedByTokenId = :bearerTokenId', { bearerTokenId })
+      .getMany();
+  }
+
   /** The runs about the task that somebody holds, by id. */
   claimedAbout(taskId: string): Promise<Run[]> {
     return this.transactions

@@ -4,10 +4,14 @@ export class Sweep {
   private again = false;
   private stopping = false;
 
-  /** `work` should end early when it finds that the sweep is stopping. What it throws goes to `failed`. */
+  /**
+   * `work` should end early when it finds that the sweep is stopping. What it throws goes to `failed`. `inTurn` decides
+   * whether it is this process's turn when nobody waits for the look.
+   */
   constructor(
     private readonly work: (isStopping: () => boolean) => Promise<void>,
     private readonly failed: (error: unknown) => void,
+    private readonly inTurn: (look: () => Promise<void>) => Promise<void>,
   ) {}
 
   /** Looks soon; once more when it is looking already, because what is asked for may have been passed over. */
@@ -36,7 +40,7 @@ export class Sweep {
   private async whileAsked(): Promise<void> {
     while (this.again && !this.stopping) {
       this.again = false;
-      await this.once(() => this.stopping);
+      await this.inTurn(() => this.once(() => this.stopping));
     }
   }
 }

@@ -76,8 +76,12 @@ export class TurnRunner {
       process.end(graceMs);
     };
     let heardAt = claim.run.claimedAt ?? this.clock.now();
+    let lastAskedAt = heardAt;
     const ask = (): void => {
       const askedAt = this.clock.now();
+      // A machine that slept has asked nobody: whether the claim still holds, the answer will tell.
+      if (askedAt - lastAskedAt > 2 * HEARTBEAT_MS) heardAt = askedAt;
+      lastAskedAt = askedAt;
       // Another server takes the run back when this one cannot be heard: two processes must not share a conversation.
       if (askedAt - heardAt >= UNHEARD_MS) stop('unheard');
       void this.askHowItStands(claim.run.id, report, stop).then((isHeard) => {

@@ -5,6 +5,7 @@ import { RunsModule } from '../runs/runs.module.js';
 import { WorkspacesModule } from '../workspaces/workspaces.module.js';
 import { AgentAccount } from './executors/agent-account.js';
 import { CommandExecutor } from './executors/command.executor.js';
+import { LeaseSweep } from './lease-sweep.js';
 import { ServerAddress } from './server-address.js';
 import { Sweeps } from './sweeps.service.js';
 import { TurnRunner } from './turn-runner.js';
@@ -12,7 +13,7 @@ import { WorkerService } from './worker.service.js';
 
 @Module({
   imports: [DecisionsModule, OfficeModule, RunsModule, WorkspacesModule],
-  providers: [AgentAccount, CommandExecutor, ServerAddress, TurnRunner, WorkerService, Sweeps],
+  providers: [AgentAccount, CommandExecutor, ServerAddress, TurnRunner, WorkerService, LeaseSweep, Sweeps],
   exports: [ServerAddress, Sweeps],
 })
 export class WorkerModule {}
