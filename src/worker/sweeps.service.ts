@@ -1,4 +1,10 @@
-import { Injectable, Logger, type OnApplicationBootstrap, type OnModuleDestroy } from '@nestjs/common';
+import {
+  type BeforeApplicationShutdown,
+  Injectable,
+  Logger,
+  type OnApplicationBootstrap,
+  type OnModuleDestroy,
+} from '@nestjs/common';
 import { LeaseClock } from '../database/lease-clock.js';
 import { DecisionsService } from '../decisions/decisions.service.js';
 import { AgentRemoval } from '../office/agent-removal.service.js';
@@ -18,7 +24,7 @@ const BATCH = 200;
 
 /** Makes good what somebody who died has left behind, and forgets what nobody asks for any more. */
 @Injectable()
-export class Sweeps implements OnApplicationBootstrap, OnModuleDestroy {
+export class Sweeps implements OnApplicationBootstrap, OnModuleDestroy, BeforeApplicationShutdown {
   private readonly logger = new Logger(Sweeps.name);
   /** Each goes at its own pace: a thousand wakes that waited out a pause keep no lease from ending. */
   private readonly sweeps: readonly Sweep[];
@@ -55,9 +61,14 @@ export class Sweeps implements OnApplicationBootstrap, OnModuleDestroy {
     };
   }
 
-  async onModuleDestroy(): Promise<void> {
+  /** Waits for nothing: a look that takes its time must not keep others from hearing that the server stops. */
+  onModuleDestroy(): void {
     this.stop?.();
     this.stop = null;
+    for (const sweep of this.sweeps) void sweep.stop();
+  }
+
+  async beforeApplicationShutdown(): Promise<void> {
     await Promise.all(this.sweeps.map((sweep) => sweep.stop()));
   }
 
