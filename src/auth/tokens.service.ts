@@ -8,6 +8,7 @@ import { Ids } from '../random/ids.js';
 import { Randomness } from '../random/randomness.js';
 import { UnauthenticatedError } from './auth.errors.js';
 import type { Principal } from './principal.js';
+import { RevocationSignal } from './revocation-signal.js';
 import { SECRET_BYTES, hashOf, sameHash, tokenIdIn, tokenText } from './token-text.js';
 import type { Token } from './token.schema.js';
 import { TokensRepository } from './tokens.repository.js';
@@ -46,6 +47,7 @@ export class TokensService {
     private readonly leases: LeaseClock,
     private readonly ids: Ids,
     private readonly randomness: Randomness,
+    private readonly revoked: RevocationSignal,
     @Inject(REVEILLE_OPTIONS) options: ReveilleOptions,
   ) {
     this.adminHash = options.adminToken === null ? null : hashOf(options.adminToken);
@@ -83,6 +85,17 @@ export class TokensService {
     return { ...token, tokenId: token.id };
   }
 
+  /**
+   * For whoever is still being served on a token that was recognised a while ago.
+   *
+   * @throws UnauthenticatedError when it has been revoked or has expired since.
+   */
+  async confirm({ tokenId }: Principal): Promise<void> {
+    if (tokenId === CONFIGURED_ADMIN.tokenId) return;
+    const token = await this.repository.find(tokenId);
+    if (token === null || (await this.hasExpired(token))) throw new UnauthenticatedError();
+  }
+
   hasAdmin(): Promise<boolean> {
     return this.repository.hasAdmin();
   }
@@ -100,7 +113,12 @@ export class TokensService {
 
   /** The token opens nothing from now on. */
   revoke(id: string): Promise<void> {
-    return this.transactions.run(() => this.repository.delete(id));
+    return this.transactions.run(async () => {
+      await this.repository.delete(id);
+      this.transactions.afterCommit(() => {
+        this.revoked.send();
+      });
+    });
   }
 
   /** The token made for a run dies with its claim. */

@@ -1,6 +1,7 @@
 import { Body, Controller, HttpCode, Param, Post } from '@nestjs/common';
 import { viewAgent } from '../agents/agent-view.js';
 import type { Principal } from '../auth/principal.js';
+import { TokensService } from '../auth/tokens.service.js';
 import { toIso } from '../clock/iso.js';
 import { viewRun, viewWake } from '../runs/run-view.js';
 import { RunsService } from '../runs/runs.service.js';
@@ -8,25 +9,32 @@ import { viewSession } from '../sessions/session-view.js';
 import { Caller } from './auth/caller.decorator.js';
 import { Rights } from './auth/rights.decorator.js';
 import { visible } from './auth/visibility.js';
+import { CallerGone } from './caller-gone.decorator.js';
 import { ClaimDto, FailDto, FinishDto, HeartbeatDto, OpenSessionDto, ReleaseDto } from './schemas/run.dto.js';
 
 /** What workers do: take runs, keep them, and report. A claim's token opens nothing but its own run. */
 @Controller('v1/runs')
 @Rights('admin', 'worker')
 export class ClaimsController {
-  constructor(private readonly runs: RunsService) {}
+  constructor(
+    private readonly runs: RunsService,
+    private readonly tokens: TokensService,
+  ) {}
 
   @Post('claim')
   @HttpCode(200)
-  async claim(@Caller() caller: Principal, @Body() body: ClaimDto) {
-    const claims = await this.runs.claim({
+  async claim(@Caller() caller: Principal, @Body() body: ClaimDto, @CallerGone() gone: AbortSignal) {
+    const request = {
       workerId: body.workerId,
       bearerTokenId: caller.tokenId,
       workspaceId: caller.workspaceId,
       agentProfileIds: narrowed(caller.agentProfileIds, body.agentProfileIds ?? null),
       max: body.max,
       leaseSeconds: body.leaseSeconds,
-    });
+      waitSeconds: body.waitSeconds,
+    };
+    const confirm = () => this.tokens.confirm(caller);
+    const claims = await this.runs.claim(request, { gone, confirm });
     return {
       claims: claims.map((claim) => ({
         run: viewRun(claim.run),

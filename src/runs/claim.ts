@@ -19,6 +19,8 @@ export interface ClaimRequest extends ClaimScope {
   /** 1 to 100. Default 1. */
   readonly max?: number | undefined;
   readonly leaseSeconds?: number | undefined;
+  /** How long to wait, in seconds, when there is nothing to claim: 0 to 60. Default 0. */
+  readonly waitSeconds?: number | undefined;
 }
 
 /** A run that a worker holds, and everything it needs to do it. */

@@ -9,6 +9,7 @@ import { WorkspacesModule } from '../workspaces/workspaces.module.js';
 import { ClaimIssuer } from './claim-issuer.js';
 import { ClaimPicker } from './claim-picker.js';
 import { ClaimTokens } from './claim-tokens.js';
+import { ClaimWaits } from './claim-waits.js';
 import { ClaimsRepository } from './claims.repository.js';
 import { QueueHeads } from './queue-heads.js';
 import { RunEndings } from './run-endings.js';
@@ -51,6 +52,7 @@ import { Staleness } from './staleness.js';
     RunSessions,
     RunWakes,
     RunEndings,
+    ClaimWaits,
     RunsService,
   ],
   exports: [RunsService, RunsRepository, ClaimsRepository, RunEndings, RunSignal, RunInterrupts, Staleness],

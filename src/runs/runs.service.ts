@@ -9,7 +9,7 @@ import {
   type ClaimedWake,
   type Heartbeat,
 } from './claim.js';
-import { ClaimIssuer } from './claim-issuer.js';
+import { ClaimWaits } from './claim-waits.js';
 import { ClaimsRepository } from './claims.repository.js';
 import { RunEndings, type TurnFailure, type TurnResult } from './run-endings.js';
 import { RunLeases } from './run-leases.js';
@@ -17,6 +17,7 @@ import type { Run } from './run.schema.js';
 import { RunSessions } from './run-sessions.js';
 import { RunWakes } from './run-wakes.js';
 import { type RunFilter, RunsRepository } from './runs.repository.js';
+import type { ClaimingCaller } from './waiting-claim.js';
 
 /**
  * Runs: reading them, claiming them, and reporting what became of them.
@@ -29,7 +30,7 @@ export class RunsService {
   constructor(
     private readonly repository: RunsRepository,
     private readonly claims: ClaimsRepository,
-    private readonly issuer: ClaimIssuer,
+    private readonly waits: ClaimWaits,
     private readonly leases: RunLeases,
     private readonly sessions: RunSessions,
     private readonly endings: RunEndings,
@@ -58,8 +59,9 @@ export class RunsService {
     return this.claims.busyAgents(ids);
   }
 
-  claim(request: ClaimRequest): Promise<readonly Claim[]> {
-    return this.issuer.claim(request);
+  /** Empty when nothing came, and at once when the server is stopping. */
+  claim(request: ClaimRequest, caller: ClaimingCaller = {}): Promise<readonly Claim[]> {
+    return this.waits.claim(request, caller);
   }
 
   /** Keeps the run, and says whether its turn must stop. */

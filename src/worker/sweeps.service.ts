@@ -1,4 +1,5 @@
 import {
+  type BeforeApplicationShutdown,
   Injectable,
   Logger,
   type OnApplicationBootstrap,
@@ -19,7 +20,9 @@ const SWEEP_MS = 5_000;
 
 /** Makes good what somebody who died has left behind, and forgets what nobody asks for any more. */
 @Injectable()
-export class Sweeps implements OnModuleInit, OnApplicationBootstrap, OnModuleDestroy {
+export class Sweeps
+  implements OnModuleInit, OnApplicationBootstrap, OnModuleDestroy, BeforeApplicationShutdown
+{
   private readonly logger = new Logger(Sweeps.name);
   /** Each goes at its own pace: a thousand wakes that waited out a pause keep no lease from ending. */
   private readonly sweeps: readonly Sweep[];
@@ -64,9 +67,14 @@ export class Sweeps implements OnModuleInit, OnApplicationBootstrap, OnModuleDes
     };
   }
 
-  async onModuleDestroy(): Promise<void> {
+  /** Waits for nothing: a look that takes its time must not keep others from hearing that the server stops. */
+  onModuleDestroy(): void {
     this.stop?.();
     this.stop = null;
+    for (const sweep of this.sweeps) void sweep.stop();
+  }
+
+  async beforeApplicationShutdown(): Promise<void> {
     await Promise.all(this.sweeps.map((sweep) => sweep.stop()));
   }
 

@@ -3,28 +3,9 @@ import { readFile, stat } from 'node:fs/promises';
 import { connect } from 'node:net';
 import { join } from 'node:path';
 import { type DatabaseName, type TestDatabase, freshDatabase, onEachDatabase } from '../support/databases.js';
-import { ADMIN_TOKEN } from '../support/reveille.js';
-import { type Environment, ServerProcess } from '../support/server-process.js';
+import { type ServerProcess, call, databaseUrl, useServerProcesses } from '../support/server-process.js';
 
-const started: ServerProcess[] = [];
-
-async function start(environment: Environment = {}): Promise<ServerProcess> {
-  const server = await ServerProcess.spawn(environment);
-  started.push(server);
-  return server;
-}
-
-async function call(url: string, path: string, body?: object, token = ADMIN_TOKEN): Promise<Response> {
-  return fetch(url + path, {
-    method: body === undefined ? 'GET' : 'POST',
-    headers: { Authorization: `Bearer ${token}`, 'Content-Type': 'application/json' },
-    ...(body === undefined ? {} : { body: JSON.stringify(body) }),
-  });
-}
-
-afterEach(async () => {
-  await Promise.all(started.splice(0).map((server) => server.discard()));
-});
+const start = useServerProcesses();
 
 describe('the server as a process', () => {
   it('names every bad setting at once and does not start', async () => {
@@ -73,7 +54,7 @@ onEachDatabase('stopping the server', (name: DatabaseName) => {
   afterEach(() => database.drop());
 
   it('loses no acknowledged wake when it is told to stop under load, and exits with 0', async () => {
-    const first = await start({ DATABASE_URL: urlOf(name, database), WORKER: 'off' });
+    const first = await start({ DATABASE_URL: databaseUrl(name, database), WORKER: 'off' });
     const url = await first.url();
     await call(url, '/v1/workspaces', { id: 'w', name: 'W' });
     await call(url, '/v1/agents', { id: 'a', workspaceId: 'w', name: 'A' });
@@ -81,16 +62,11 @@ onEachDatabase('stopping the server', (name: DatabaseName) => {
     expect((await first.exit).code).toBe(0);
     expect(acknowledged.length).toBeGreaterThan(0);
 
-    const second = await start({ DATABASE_URL: urlOf(name, database, first.directory), WORKER: 'off' });
+    const second = await start({ DATABASE_URL: databaseUrl(name, database, first.directory), WORKER: 'off' });
     const restarted = await second.url();
     for (const id of acknowledged) expect((await call(restarted, `/v1/runs/${id}`)).status).toBe(200);
   });
 });
-
-/** SQLite's file outlives the process that made it; the first server's directory is where it is. */
-function urlOf(name: DatabaseName, { url }: TestDatabase, directory = ''): string {
-  return name === 'postgres' ? url : `sqlite:${join(directory, 'reveille.db')}`;
-}
 
 /** Posts wakes from many callers at once, tells the server to stop in the midst of it, and answers what it confirmed. */
 async function wakesUntilStopped(url: string, server: ServerProcess): Promise<readonly string[]> {

@@ -221,7 +221,7 @@ export const admissionCommands = [
   advances,
   fc.constant(new Claim()),
   fc.constant(new Finish()),
-  fc.option(fc.nat(AGENTS - 1), { freq: 1 }).map((agent) => new Switch(agent)),
+  fc.option(fc.nat(AGENTS - 1), { freq: 3 }).map((agent) => new Switch(agent)),
   fc.nat().map((place) => new Delete(place)),
 ];
 

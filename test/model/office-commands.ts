@@ -114,7 +114,7 @@ const cancellations = fc.nat(9).map((place) =>
   ),
 );
 
-const switches = fc.option(familiar, { freq: 1 }).map((number) =>
+const switches = fc.option(familiar, { freq: 3 }).map((number) =>
   number === null
     ? command('switch(workspace)', steps.switchWorkspace)
     : command(

@@ -1,11 +1,8 @@
-import type { TestingModuleBuilder } from '@nestjs/testing';
 import fc from 'fast-check';
-import { Clock } from '../../src/clock/clock.js';
-import { LeaseClock } from '../../src/database/lease-clock.js';
 import { Transactions } from '../../src/database/transactions.js';
 import { onEachDatabase } from '../support/databases.js';
 import { TestReveille, useReveille } from '../support/reveille.js';
-import { withoutGauges } from './counters.js';
+import { adjusted } from './adjusted.js';
 import { officeCommands } from './office-commands.js';
 import { OfficeModel } from './office-model.js';
 import { furnish } from './office-steps.js';
@@ -48,14 +45,4 @@ async function aFurnishedOffice(reveille: TestReveille) {
   });
   await world.expectEqual(model);
   return { model, world };
-}
-
-/** Leases are judged by the clock that the test moves, on PostgreSQL too, whose own clock nobody can move. */
-function adjusted(builder: TestingModuleBuilder): TestingModuleBuilder {
-  return withoutGauges(builder)
-    .overrideProvider(LeaseClock)
-    .useFactory({
-      factory: (clock: Clock) => ({ now: () => Promise.resolve(clock.now()) }),
-      inject: [Clock],
-    });
 }

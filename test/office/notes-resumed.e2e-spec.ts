@@ -33,7 +33,10 @@ onEachDatabase('a server that hears of a resume', (database) => {
     sweeps.onApplicationBootstrap();
     jest.useRealTimers();
   });
-  afterAll(() => sweeps.onModuleDestroy());
+  afterAll(() => {
+    sweeps.onModuleDestroy();
+    return sweeps.beforeApplicationShutdown();
+  });
 
   const runsOnceThere = (scene: OfficeScene) =>
     until('the wake has come', async () => {

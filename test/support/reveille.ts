@@ -75,7 +75,9 @@ export function useReveille(start: () => Promise<TestReveille>): () => TestRevei
 
 /** Sweeps go by real time and judge by the test's: here they come only when a test asks for one. */
 async function standing(reveille: TestReveille): Promise<TestReveille> {
-  await reveille.get(Sweeps).onModuleDestroy();
+  const sweeps = reveille.get(Sweeps);
+  sweeps.onModuleDestroy();
+  await sweeps.beforeApplicationShutdown();
   return reveille;
 }
 

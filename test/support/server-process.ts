@@ -3,6 +3,7 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
 import { createInterface } from 'node:readline';
+import type { DatabaseName, TestDatabase } from './databases.js';
 import { ADMIN_TOKEN } from './reveille.js';
 
 const MAIN = resolve(__dirname, '../../dist/src/main.js');
@@ -81,4 +82,31 @@ function exitOf(child: ChildProcess): Promise<Exit> {
       resolvePromise({ code, errorOutput });
     });
   });
+}
+
+/** Starts servers for the tests of the enclosing block, each of which ends its own. */
+export function useServerProcesses(): (environment?: Environment) => Promise<ServerProcess> {
+  const started: ServerProcess[] = [];
+  afterEach(async () => {
+    await Promise.all(started.splice(0).map((server) => server.discard()));
+  });
+  return async (environment) => {
+    const server = await ServerProcess.spawn(environment);
+    started.push(server);
+    return server;
+  };
+}
+
+/** Asks a server for something, with POST when there is a body. */
+export function call(url: string, path: string, body?: object, token = ADMIN_TOKEN): Promise<Response> {
+  return fetch(url + path, {
+    method: body === undefined ? 'GET' : 'POST',
+    headers: { Authorization: `Bearer ${token}`, 'Content-Type': 'application/json' },
+    ...(body === undefined ? {} : { body: JSON.stringify(body) }),
+  });
+}
+
+/** What a server is told of a test's database. SQLite's file outlives the process in whose directory it was made. */
+export function databaseUrl(name: DatabaseName, { url }: TestDatabase, directory = ''): string {
+  return name === 'postgres' ? url : `sqlite:${join(directory, 'reveille.db')}`;
 }

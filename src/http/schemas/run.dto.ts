@@ -23,6 +23,7 @@ export class ClaimDto extends createZodDto(
     max: z.int().min(1).max(100).optional(),
     agentProfileIds: z.array(id).max(1000).optional(),
     leaseSeconds,
+    waitSeconds: z.int().min(0).max(60).optional(),
   }),
 ) {}
 
