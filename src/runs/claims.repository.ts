@@ -31,8 +31,10 @@ export const UNHELD = {
   interruptRequestedAt: null,
 } as const satisfies Partial<Run>;
 
-const DUE = `run.status = 'queued' AND (run.scheduled_retry_at IS NULL OR run.scheduled_retry_at <= :now)`;
-const HELD = `held.status = 'claimed' OR held.claim_token_hash IS NOT NULL`;
+/** In SQL, of the alias `run`: whether it waits and its time has come. */
+export const DUE = `run.status = 'queued' AND (run.scheduled_retry_at IS NULL OR run.scheduled_retry_at <= :now)`;
+/** In SQL, of the alias `held`: whether somebody holds the run. */
+export const HELD = `held.status = 'claimed' OR held.claim_token_hash IS NOT NULL`;
 
 /** Every statement by which runs are claimed, held and let go. */
 @Injectable()

@@ -6,6 +6,8 @@ import { MetricsModule } from '../metrics/metrics.module.js';
 import { SessionsModule } from '../sessions/sessions.module.js';
 import { TasksModule } from '../tasks/tasks.module.js';
 import { WorkspacesModule } from '../workspaces/workspaces.module.js';
+import { ClaimBlockersRepository } from './claim-blockers.repository.js';
+import { ClaimExplainer } from './claim-explainer.js';
 import { ClaimIssuer } from './claim-issuer.js';
 import { ClaimPicker } from './claim-picker.js';
 import { ClaimTokens } from './claim-tokens.js';
@@ -45,12 +47,23 @@ import { Staleness } from './staleness.js';
     ClaimTokens,
     ClaimPicker,
     ClaimIssuer,
+    ClaimBlockersRepository,
+    ClaimExplainer,
     RunLeases,
     RunSessions,
     RunWakes,
     RunEndings,
     RunsService,
   ],
-  exports: [RunsService, RunsRepository, ClaimsRepository, RunEndings, RunSignal, RunInterrupts, Staleness],
+  exports: [
+    RunsService,
+    RunsRepository,
+    ClaimsRepository,
+    ClaimExplainer,
+    RunEndings,
+    RunSignal,
+    RunInterrupts,
+    Staleness,
+  ],
 })
 export class RunsModule {}
