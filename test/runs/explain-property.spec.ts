@@ -25,9 +25,9 @@ function step<T>(
 const steps = fc.array(
   fc.oneof(
     { weight: 4, arbitrary: step('wake', agent, (world, one) => world.wake(one)) },
-    step('assign', fc.constantFrom(0, 1, null), (world, one) => world.assign(one)),
+    { weight: 5, arbitrary: step('assign', fc.constantFrom(0, 1, null), (world, one) => world.assign(one)) },
     step('state', fc.constantFrom('TODO', 'COMPLETED'), (world, state) => world.setState(state)),
-    { weight: 3, arbitrary: step('claim', agent, (world, one) => world.claim(one)) },
+    { weight: 2, arbitrary: step('claim', agent, (world, one) => world.claim(one)) },
     step('finish', agent, (world, one) => world.end(one, 'finish')),
     step('release', agent, (world, one) => world.end(one, 'release')),
     step('cancel', agent, (world, one) => world.cancel(one)),
@@ -40,7 +40,7 @@ const steps = fc.array(
     ),
     step('pause', fc.boolean(), (world, isPaused) => world.setPause(isPaused)),
     {
-      weight: 2,
+      weight: 1,
       arbitrary: step('advance', fc.constantFrom(1, 5), (world, by) => {
         world.advance(by);
       }),

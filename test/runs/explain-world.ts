@@ -6,6 +6,7 @@ import type { ClaimReport, ClaimRequest } from '../../src/runs/claim.js';
 import { ClaimsRepository } from '../../src/runs/claims.repository.js';
 import { RunEndings } from '../../src/runs/run-endings.js';
 import { RunsService } from '../../src/runs/runs.service.js';
+import { COALESCING_WINDOW_MS } from '../../src/scheduler/admission-limits.js';
 import { WorkspacesService } from '../../src/workspaces/workspaces.service.js';
 import { pick } from '../support/pick.js';
 import type { TestReveille } from '../support/reveille.js';
@@ -32,8 +33,9 @@ export class ExplainWorld {
     return new ExplainWorld(reveille, place, await place.agents(2));
   }
 
-  /** Wakes an agent about nothing. */
+  /** Wakes an agent about nothing, too late to be merged with the wake before. */
   async wake(agent: number): Promise<void> {
+    this.reveille.clock.advance(COALESCING_WINDOW_MS);
     await this.ifAllowed(
       this.place.wake({ agentProfileId: this.agent(agent), reason: 'hello', payload: '{}' }),
     );
