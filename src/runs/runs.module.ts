@@ -14,6 +14,7 @@ import { ClaimTokens } from './claim-tokens.js';
 import { ClaimsRepository } from './claims.repository.js';
 import { RunEndings } from './run-endings.js';
 import { RunGauges } from './run-gauges.repository.js';
+import { RunHistory } from './run-history.repository.js';
 import { RunInterrupts } from './run-interrupts.js';
 import { RunLeases } from './run-leases.js';
 import { RunNews } from './run-news.js';
@@ -39,6 +40,7 @@ import { Staleness } from './staleness.js';
     RunsRepository,
     ClaimsRepository,
     RunGauges,
+    RunHistory,
     RunTelemetry,
     RunSignal,
     RunInterrupts,
@@ -61,6 +63,7 @@ import { Staleness } from './staleness.js';
     ClaimsRepository,
     ClaimExplainer,
     RunEndings,
+    RunHistory,
     RunSignal,
     RunInterrupts,
     Staleness,

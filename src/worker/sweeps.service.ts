@@ -1,6 +1,5 @@
 import { Injectable, Logger, type OnApplicationBootstrap, type OnModuleDestroy } from '@nestjs/common';
 import { LeaseClock } from '../database/lease-clock.js';
-import { DecisionsService } from '../decisions/decisions.service.js';
 import { AgentRemoval } from '../office/agent-removal.service.js';
 import { NoteSweep } from '../office/reactivity/note-sweep.js';
 import { RecoverySweep } from '../office/recovery/recovery-sweep.js';
@@ -8,6 +7,7 @@ import { WORKER_LOST_LIMIT } from '../runs/claim.js';
 import { ClaimsRepository } from '../runs/claims.repository.js';
 import { RunEndings } from '../runs/run-endings.js';
 import { ResumeSignal } from '../workspaces/resume-signal.js';
+import { Retention } from './retention.js';
 import { Sweep } from './sweep.js';
 
 /** How often what was left behind is looked for, in milliseconds. */
@@ -32,14 +32,16 @@ export class Sweeps implements OnApplicationBootstrap, OnModuleDestroy {
     notes: NoteSweep,
     removal: AgentRemoval,
     recovery: RecoverySweep,
-    decisions: DecisionsService,
+    retention: Retention,
   ) {
     this.sweeps = [
       this.sweepFor('ended leases', () => this.takeBackOverdue()),
       this.sweepFor('owed wakes', (isStopping) => notes.sweep(isStopping)),
       this.sweepFor('remains of deleted agents', () => removal.sweep()),
       this.sweepFor('unstarted tasks', () => recovery.sweep()),
-      this.sweepFor('old decisions', () => decisions.forgetOld()),
+      this.sweepFor('old decisions', () => retention.forgetDecisions()),
+      this.sweepFor('old events', () => retention.forgetEvents()),
+      this.sweepFor('old runs', (isStopping) => retention.forgetRunsHourly(isStopping)),
     ];
   }
 
