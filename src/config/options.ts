@@ -21,6 +21,11 @@ export interface ReveilleOptions {
   readonly metricsToken: string | null;
   /** How long a stopping server lets running agents finish, in seconds. */
   readonly drainSeconds: number;
+  /**
+   * How many days an ended run is kept, beside the newest 50 of each agent, which stay; null keeps all for ever. It says
+   * nothing of events and decisions, which callers rely on to be kept seven days and which grow with every refusal.
+   */
+  readonly retentionDays: number | null;
 }
 
 /** What holds for everything that nobody said. */
@@ -36,6 +41,7 @@ export const DEFAULT_OPTIONS: ReveilleOptions = {
   adminTokenFile: './data/admin-token',
   metricsToken: null,
   drainSeconds: 10,
+  retentionDays: 30,
 };
 
 /** The injection token of the {@link ReveilleOptions} in force. */

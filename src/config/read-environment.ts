@@ -28,6 +28,11 @@ const wholeNumber = (least: number, most: number) =>
     .transform(Number)
     .refine((value) => value >= least && value <= most, `must be between ${least} and ${most}`);
 
+const days = z
+  .string()
+  .regex(/^(off|[1-9]\d{0,4})$/, 'must be off, or a whole number of days from 1 to 99999')
+  .transform((value) => (value === 'off' ? null : Number(value)));
+
 const databaseUrl = z.string().superRefine((value, context) => {
   try {
     parseDatabaseUrl(value);
@@ -47,6 +52,7 @@ const environment = z.object({
   WORKER_CONCURRENCY: wholeNumber(1, 1000).default(DEFAULT_OPTIONS.workerConcurrency),
   AGENT_USER: z.string().min(1).optional(),
   DRAIN_SECONDS: wholeNumber(0, 3600).default(DEFAULT_OPTIONS.drainSeconds),
+  RETENTION_DAYS: days.default(DEFAULT_OPTIONS.retentionDays),
 });
 
 /**
@@ -77,6 +83,7 @@ export function readEnvironment(source: NodeJS.ProcessEnv = process.env): Server
       adminToken: env.ADMIN_TOKEN ?? null,
       metricsToken: env.METRICS_TOKEN ?? null,
       drainSeconds: env.DRAIN_SECONDS,
+      retentionDays: env.RETENTION_DAYS,
     },
   };
 }

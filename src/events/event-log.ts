@@ -7,6 +7,12 @@ import { EventRepository } from './event.repository.js';
 import type { StoredEvent } from './event.schema.js';
 import type { NewEvent } from './event.js';
 
+/** How long an event is kept, in milliseconds. */
+const KEPT_MS = 7 * 24 * 60 * 60_000;
+
+/** How many events are forgotten in one transaction: what writes meanwhile on SQLite waits some milliseconds for it. */
+const BATCH = 500;
+
 /** The durable log of what happened, for whoever follows an office from outside. */
 @Injectable()
 export class EventLog {
@@ -44,5 +50,13 @@ export class EventLog {
   async latest(): Promise<number> {
     await this.sequencer.catchUp();
     return this.repository.lastNumber();
+  }
+
+  /** Forgets the beginning of the log that is older than a week. Numbers go on as if it were still there. */
+  async forgetOld(): Promise<void> {
+    const before = this.clock.now() - KEPT_MS;
+    let forgotten = BATCH;
+    while (forgotten === BATCH)
+      forgotten = await this.transactions.run(() => this.repository.forgetBefore(before, BATCH));
   }
 }

@@ -56,6 +56,34 @@ export class EventRepository {
       .getMany();
   }
 
+  /**
+   * Deletes of the `limit` lowest numbers those before the first event that is not older than the instant, and answers how
+   * many. What is deleted is always the beginning of the log, so the lowest number left tells a reader what is missing.
+   * An event without a number has not been shown yet, and stays.
+   */
+  async forgetBefore(instant: number, limit: number): Promise<number> {
+    const lowest = await this.transactions
+      .writing()
+      .createQueryBuilder(EventSchema, 'event')
+      .select(['event.number', 'event.at'])
+      .where('event.number IS NOT NULL')
+      .orderBy('event.number')
+      .limit(limit)
+      .getMany();
+    const kept = lowest.findIndex(({ at }) => at >= instant);
+    const old = kept === -1 ? lowest : lowest.slice(0, kept);
+    const last = old.at(-1)?.number;
+    if (last == null) return 0;
+    await this.transactions
+      .writing()
+      .createQueryBuilder()
+      .delete()
+      .from(EventSchema)
+      .where('number <= :last', { last })
+      .execute();
+    return old.length;
+  }
+
   async lastNumber(): Promise<number> {
     const row = await this.transactions.reading().findOneByOrFail(EventSequenceSchema, { id: ONLY_ROW });
     return row.last;

@@ -1,6 +1,8 @@
 import { Body, Controller, Get, HttpCode, Param, Post, Query } from '@nestjs/common';
 import type { Principal } from '../auth/principal.js';
+import { toIsoOrNull } from '../clock/iso.js';
 import { ForbiddenError } from '../errors/reveille-error.js';
+import { ClaimExplainer } from '../runs/claim-explainer.js';
 import type { Run } from '../runs/run.schema.js';
 import { viewRun, viewWake } from '../runs/run-view.js';
 import { RunsService } from '../runs/runs.service.js';
@@ -12,7 +14,10 @@ import { CancelDto, ListRunsDto } from './schemas/run.dto.js';
 
 @Controller('v1/runs')
 export class RunsController {
-  constructor(private readonly runs: RunsService) {}
+  constructor(
+    private readonly runs: RunsService,
+    private readonly explainer: ClaimExplainer,
+  ) {}
 
   /** Newest first; an agent is shown its own. */
   @Get()
@@ -30,11 +35,19 @@ export class RunsController {
   @Get(':id')
   @Rights('admin', 'user', 'agent', 'worker')
   async get(@Caller() caller: Principal, @Param('id') id: string) {
-    const run = visible(caller, await this.runs.get(id), 'run');
-    if (caller.kind === 'agent' && run.agentProfileId !== caller.agentProfileId) {
-      throw new ForbiddenError('An agent sees only its own runs.');
-    }
+    const run = await this.readable(caller, id);
     return { ...viewRun(run), wakes: (await this.runs.wakesOf(run)).map(viewWake) };
+  }
+
+  /** Everything that keeps the run from being claimed now, and until when. Changes nothing. */
+  @Get(':id/explain')
+  @Rights('admin', 'user', 'agent', 'worker')
+  async explain(@Caller() caller: Principal, @Param('id') id: string) {
+    const { claimable, blockers } = await this.explainer.explain(await this.readable(caller, id));
+    return {
+      claimable,
+      blockers: blockers.map(({ until, ...blocker }) => ({ ...blocker, until: toIsoOrNull(until) })),
+    };
   }
 
   @Post(':id/cancel')
@@ -43,5 +56,13 @@ export class RunsController {
   async cancel(@Caller() caller: Principal, @Param('id') id: string, @Body() { reason }: CancelDto) {
     visible(caller, await this.runs.get(id), 'run');
     return viewRun(await this.runs.cancel(id, reason));
+  }
+
+  private async readable(caller: Principal, id: string): Promise<Run> {
+    const run = visible(caller, await this.runs.get(id), 'run');
+    if (caller.kind === 'agent' && run.agentProfileId !== caller.agentProfileId) {
+      throw new ForbiddenError('An agent sees only its own runs.');
+    }
+    return run;
   }
 }

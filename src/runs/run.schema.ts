@@ -4,6 +4,9 @@ import { boolean, instant, integer, text } from '../database/columns.js';
 export const RUN_STATUSES = ['queued', 'claimed', 'finished', 'failed', 'cancelled'] as const;
 export type RunStatus = (typeof RUN_STATUSES)[number];
 
+/** In SQL: that a run has ended, in the words of the index `runs_ended`. */
+export const ENDED = `status IN ('finished', 'failed', 'cancelled')`;
+
 /** A row of the queue: one admitted wake, or several that were merged. */
 export interface Run {
   readonly id: string;
@@ -131,6 +134,7 @@ export const RunSchema = new EntitySchema<Run>({
       columns: ['agentProfileId', 'scheduledRetryAt'],
       where: `status = 'queued' AND scheduled_retry_at IS NOT NULL`,
     },
+    { name: 'runs_ended', columns: ['agentProfileId', 'requestedAt', 'id'], where: ENDED },
     { name: 'runs_newest', columns: ['workspaceId', 'requestedAt', 'id'] },
     { name: 'runs_task', columns: ['workspaceId', 'taskId', 'requestedAt'], where: `task_id <> ''` },
   ],

@@ -6,6 +6,8 @@ import { MetricsModule } from '../metrics/metrics.module.js';
 import { SessionsModule } from '../sessions/sessions.module.js';
 import { TasksModule } from '../tasks/tasks.module.js';
 import { WorkspacesModule } from '../workspaces/workspaces.module.js';
+import { ClaimBlockersRepository } from './claim-blockers.repository.js';
+import { ClaimExplainer } from './claim-explainer.js';
 import { ClaimIssuer } from './claim-issuer.js';
 import { ClaimPicker } from './claim-picker.js';
 import { ClaimTokens } from './claim-tokens.js';
@@ -14,6 +16,7 @@ import { ClaimsRepository } from './claims.repository.js';
 import { QueueHeads } from './queue-heads.js';
 import { RunEndings } from './run-endings.js';
 import { RunGauges } from './run-gauges.repository.js';
+import { RunHistory } from './run-history.repository.js';
 import { RunInterrupts } from './run-interrupts.js';
 import { RunLeases } from './run-leases.js';
 import { RunNews } from './run-news.js';
@@ -40,6 +43,7 @@ import { Staleness } from './staleness.js';
     ClaimsRepository,
     QueueHeads,
     RunGauges,
+    RunHistory,
     RunTelemetry,
     RunSignal,
     RunInterrupts,
@@ -48,6 +52,8 @@ import { Staleness } from './staleness.js';
     ClaimTokens,
     ClaimPicker,
     ClaimIssuer,
+    ClaimBlockersRepository,
+    ClaimExplainer,
     RunLeases,
     RunSessions,
     RunWakes,
@@ -55,6 +61,16 @@ import { Staleness } from './staleness.js';
     ClaimWaits,
     RunsService,
   ],
-  exports: [RunsService, RunsRepository, ClaimsRepository, RunEndings, RunSignal, RunInterrupts, Staleness],
+  exports: [
+    RunsService,
+    RunsRepository,
+    ClaimsRepository,
+    ClaimExplainer,
+    RunEndings,
+    RunHistory,
+    RunSignal,
+    RunInterrupts,
+    Staleness,
+  ],
 })
 export class RunsModule {}

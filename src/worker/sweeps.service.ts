@@ -7,12 +7,12 @@ import {
   type OnModuleInit,
 } from '@nestjs/common';
 import { ProcessLock } from '../database/process-lock.js';
-import { DecisionsService } from '../decisions/decisions.service.js';
 import { AgentRemoval } from '../office/agent-removal.service.js';
 import { NoteSweep } from '../office/reactivity/note-sweep.js';
 import { RecoverySweep } from '../office/recovery/recovery-sweep.js';
 import { ResumeSignal } from '../workspaces/resume-signal.js';
 import { LeaseSweep } from './lease-sweep.js';
+import { Retention } from './retention.js';
 import { Sweep } from './sweep.js';
 
 /** How often what was left behind is looked for, in milliseconds. */
@@ -35,14 +35,16 @@ export class Sweeps
     notes: NoteSweep,
     removal: AgentRemoval,
     recovery: RecoverySweep,
-    decisions: DecisionsService,
+    retention: Retention,
   ) {
     this.sweeps = [
       this.sweepFor('ended leases', () => leases.sweep()),
       this.sweepFor('owed wakes', (isStopping) => notes.sweep(isStopping)),
       this.sweepFor('remains of deleted agents', () => removal.sweep()),
       this.sweepFor('unstarted tasks', () => recovery.sweep()),
-      this.sweepFor('old decisions', () => decisions.forgetOld()),
+      this.sweepFor('old decisions', () => retention.forgetDecisions()),
+      this.sweepFor('old events', () => retention.forgetEvents()),
+      this.sweepFor('old runs', (isStopping) => retention.forgetRunsHourly(isStopping)),
     ];
   }
 
