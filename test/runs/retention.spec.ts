@@ -242,7 +242,7 @@ onEachDatabase('ended runs', (database) => {
       const both = () => Promise.all([forget(), forget()]);
       // On SQLite the one writer lets the second look when the first has ended.
       if (database === 'sqlite') await both();
-      else await meetingAt([reveille()], [/FROM "runs" .*FOR NO KEY UPDATE SKIP LOCKED/s, 2], both);
+      else await meetingAt([reveille()], [/FROM "runs" .*FOR NO KEY UPDATE OF .* SKIP LOCKED/s, 2], both);
       await forget();
       expect(await left(old)).toEqual([]);
     });
