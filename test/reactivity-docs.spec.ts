@@ -10,6 +10,7 @@ import { movedBy } from './support/metrics.js';
 import { type Office, anOffice } from './support/office.js';
 import { pick } from './support/pick.js';
 import { RecordingLogger } from './support/recording-logger.js';
+import { spendRetries } from './support/retries.js';
 import { TestReveille, useReveille } from './support/reveille.js';
 import { assign, block, comment, keptBy, newTask, patch, seat } from './support/tasks.js';
 import { beginTurn } from './support/turns.js';
@@ -172,6 +173,7 @@ describe('docs/reactivity.md', () => {
     '`recoverySweep`': async (office) => {
       const task = await taskIn(office, 'TODO', { kind: 'office' });
       const { runId, claimToken } = await beginTurn(office, pick(office.agents));
+      await spendRetries(reveille(), runId);
       await office.worker.post(`/v1/runs/${runId}/fail`, { claimToken, error: 'it fails' });
       await office.user.patch(`/v1/tasks/${task}`, { state: 'TODO' });
       reveille().clock.advance(RECOVERABLE_AFTER_MS);

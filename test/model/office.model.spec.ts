@@ -3,6 +3,7 @@ import fc from 'fast-check';
 import { Clock } from '../../src/clock/clock.js';
 import { LeaseClock } from '../../src/database/lease-clock.js';
 import { Transactions } from '../../src/database/transactions.js';
+import { Randomness } from '../../src/random/randomness.js';
 import { onEachDatabase } from '../support/databases.js';
 import { TestReveille, useReveille } from '../support/reveille.js';
 import { withoutGauges } from './counters.js';
@@ -50,9 +51,18 @@ async function aFurnishedOffice(reveille: TestReveille) {
   return { model, world };
 }
 
+/** No delay is longer than the table has it. */
+class NoChance extends Randomness {
+  override fraction(): number {
+    return 0;
+  }
+}
+
 /** Leases are judged by the clock that the test moves, on PostgreSQL too, whose own clock nobody can move. */
 function adjusted(builder: TestingModuleBuilder): TestingModuleBuilder {
   return withoutGauges(builder)
+    .overrideProvider(Randomness)
+    .useClass(NoChance)
     .overrideProvider(LeaseClock)
     .useFactory({
       factory: (clock: Clock) => ({ now: () => Promise.resolve(clock.now()) }),
