@@ -11,7 +11,10 @@ import { ClaimPicker } from './claim-picker.js';
 import { ClaimTokens } from './claim-tokens.js';
 import { ClaimWaits } from './claim-waits.js';
 import { ClaimsRepository } from './claims.repository.js';
+import { FinalFailures } from './final-failures.js';
+import { RetriesRepository } from './retries.repository.js';
 import { RunEndings } from './run-endings.js';
+import { RunFailures } from './run-failures.js';
 import { RunGauges } from './run-gauges.repository.js';
 import { RunInterrupts } from './run-interrupts.js';
 import { RunLeases } from './run-leases.js';
@@ -23,6 +26,7 @@ import { RunWakes } from './run-wakes.js';
 import { RunsRepository } from './runs.repository.js';
 import { RunsService } from './runs.service.js';
 import { Staleness } from './staleness.js';
+import { WaitingRetries } from './waiting-retries.js';
 
 @Module({
   imports: [
@@ -37,6 +41,7 @@ import { Staleness } from './staleness.js';
   providers: [
     RunsRepository,
     ClaimsRepository,
+    RetriesRepository,
     RunGauges,
     RunTelemetry,
     RunSignal,
@@ -49,10 +54,24 @@ import { Staleness } from './staleness.js';
     RunLeases,
     RunSessions,
     RunWakes,
+    FinalFailures,
+    RunFailures,
+    WaitingRetries,
     RunEndings,
     ClaimWaits,
     RunsService,
   ],
-  exports: [RunsService, RunsRepository, ClaimsRepository, RunEndings, RunSignal, RunInterrupts, Staleness],
+  exports: [
+    RunsService,
+    RunsRepository,
+    ClaimsRepository,
+    RetriesRepository,
+    RunEndings,
+    FinalFailures,
+    WaitingRetries,
+    RunSignal,
+    RunInterrupts,
+    Staleness,
+  ],
 })
 export class RunsModule {}

@@ -6,6 +6,7 @@ import { Tokens1790000000005 } from './1790000000005-tokens.js';
 import { ReadableViews1790000000006 } from './1790000000006-readable-views.js';
 import { Decisions1790000000007 } from './1790000000007-decisions.js';
 import { Reactivity1790000000008 } from './1790000000008-reactivity.js';
+import { Retries1790000000010 } from './1790000000010-retries.js';
 
 /** Every migration, oldest first. One that has been released is never edited. */
 export const MIGRATIONS = [
@@ -17,4 +18,5 @@ export const MIGRATIONS = [
   ReadableViews1790000000006,
   Decisions1790000000007,
   Reactivity1790000000008,
+  Retries1790000000010,
 ] as const;
