@@ -10,6 +10,7 @@ import { movedBy } from './support/metrics.js';
 import { type Office, anOffice } from './support/office.js';
 import { pick } from './support/pick.js';
 import { RecordingLogger } from './support/recording-logger.js';
+import { spendRetries } from './support/retries.js';
 import { TestReveille, useReveille } from './support/reveille.js';
 import { assign, block, comment, keptBy, newTask, patch, seat } from './support/tasks.js';
 import { beginTurn } from './support/turns.js';
@@ -53,7 +54,7 @@ const ROWS: readonly Row[] = TEXT.split('\n')
 const ruleOf = ({ happening }: Row) => /^`([^`]+)`/.exec(happening)?.[1];
 
 /** The rules that are no entry of a list. */
-const OTHER_RULES = ['unassigned', 'comment'];
+const OTHER_RULES = ['unassigned', 'comment', 'agentError'];
 
 /** Every reason that is written in the code of the office. */
 function reasonsInCode(): readonly string[] {
@@ -172,6 +173,7 @@ describe('docs/reactivity.md', () => {
     '`recoverySweep`': async (office) => {
       const task = await taskIn(office, 'TODO', { kind: 'office' });
       const { runId, claimToken } = await beginTurn(office, pick(office.agents));
+      await spendRetries(reveille(), runId);
       await office.worker.post(`/v1/runs/${runId}/fail`, { claimToken, error: 'it fails' });
       await office.user.patch(`/v1/tasks/${task}`, { state: 'TODO' });
       reveille().clock.advance(RECOVERABLE_AFTER_MS);
@@ -179,6 +181,17 @@ describe('docs/reactivity.md', () => {
         people: assignee(office),
         names: () => ({ task }),
         happen: () => reveille().get(Sweeps).sweep(),
+      };
+    },
+    '`agentError`': async (office) => {
+      await taskIn(office, 'TODO', { kind: 'office' });
+      await office.admin.patch(`/v1/agents/${pick(office.agents, 1)}`, { role: 'ceo' });
+      const { runId, claimToken } = await beginTurn(office, pick(office.agents));
+      const failure = { claimToken, error: 'it fails', retryable: false };
+      return {
+        people: { 'the coordinator': [pick(office.agents, 1)] },
+        names: () => ({ run: runId }),
+        happen: () => office.worker.post(`/v1/runs/${runId}/fail`, failure),
       };
     },
     '`workflowAutoStart`': autoStart({ stepTransitionId: 17 }),

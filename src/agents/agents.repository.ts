@@ -4,7 +4,7 @@ import { Dialect } from '../database/dialect.js';
 import { byId, onlyWhere } from '../database/listing.js';
 import { Transactions } from '../database/transactions.js';
 import { NotFoundError } from '../errors/reveille-error.js';
-import { type Agent, AgentSchema } from './agent.schema.js';
+import { type Agent, type AgentRole, AgentSchema, runnable } from './agent.schema.js';
 
 /** Every statement over agents. A deleted agent is found only by those that say so. */
 @Injectable()
@@ -53,6 +53,19 @@ export class AgentsRepository {
       .createQueryBuilder(AgentSchema, 'agent')
       .where('agent.deletedAt IS NULL');
     return byId(onlyWhere(query, { workspaceId: workspaceId ?? undefined }), after, limit);
+  }
+
+  /** The workspace's first agent of that role that may be woken. */
+  oldestRunnable(workspaceId: string, role: AgentRole): Promise<Agent | null> {
+    return this.transactions
+      .reading()
+      .createQueryBuilder(AgentSchema, 'agent')
+      .where('agent.workspaceId = :workspaceId AND agent.role = :role', { workspaceId, role })
+      .andWhere(runnable('agent'))
+      .orderBy('agent.createdAt')
+      .addOrderBy('agent.id')
+      .limit(1)
+      .getOne();
   }
 
   /** Agents that were deleted after the instant. */

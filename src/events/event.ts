@@ -14,6 +14,8 @@ export const EVENT_TYPES = [
   'run.cancelled',
   'workspace.paused',
   'workspace.resumed',
+  'run.retry_scheduled',
+  'run.failure_unheard',
 ] as const;
 
 export type EventType = (typeof EVENT_TYPES)[number];

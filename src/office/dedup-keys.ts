@@ -53,6 +53,11 @@ export function reopenedKey(commentId: string, agentProfileId: string): string {
   return `task_reopened_via_comment:${commentId}:${agentProfileId}`;
 }
 
+/** One run that has failed for good, for the coordinator who is to hear of it. */
+export function agentErrorKey(runId: string, coordinatorId: string): string {
+  return `agent_error:${runId}:${coordinatorId}`;
+}
+
 /** Equal for equal sets, in whatever order they were read: the ids sorted by their bytes, joined by commas, hashed. */
 function digestOf(ids: readonly string[]): string {
   const sorted = ids.map((id) => Buffer.from(id)).sort((one, other) => Buffer.compare(one, other));

@@ -1,11 +1,12 @@
 import { Injectable, Logger } from '@nestjs/common';
 import { Transactions } from '../database/transactions.js';
-import { RunEndings } from '../runs/run-endings.js';
 import { RunInterrupts } from '../runs/run-interrupts.js';
+import { WaitingRetries } from '../runs/waiting-retries.js';
 import type { SessionPair } from '../sessions/session.errors.js';
 import { isTerminal } from '../sessions/session-state.js';
 import { SessionsService } from '../sessions/sessions.service.js';
 import type { Task } from '../tasks/task.schema.js';
+import { isClosed } from '../tasks/task-status.js';
 
 /** What a mutation does to the agent that was at work: its turn is interrupted, its conversation may end. */
 @Injectable()
@@ -16,7 +17,7 @@ export class Handover {
     private readonly transactions: Transactions,
     private readonly sessions: SessionsService,
     private readonly interrupts: RunInterrupts,
-    private readonly endings: RunEndings,
+    private readonly retries: WaitingRetries,
   ) {}
 
   /**
@@ -29,6 +30,7 @@ export class Handover {
     const isTakenAway = previous !== after.assigneeAgentProfileId;
     const isCancelled = before.state !== 'CANCELLED' && after.state === 'CANCELLED';
     if (isCancelled) await this.interrupts.interruptAll(before.id);
+    await this.dropOvertaken(before, after);
     if (previous === null || !(isTakenAway || isCancelled)) return null;
     const pair = { taskId: before.id, agentProfileId: previous };
     const sessionId = await this.liveSessionOf(pair);
@@ -43,16 +45,24 @@ export class Handover {
 
   private async takeFrom(pair: SessionPair, after: Task): Promise<void> {
     await this.interrupts.interrupt(pair);
-    await this.dropRetries(pair);
+    await this.tidy(() => this.retries.dropOf(pair));
     await this.sessions.retireUnlessSeated(pair.agentProfileId, after);
   }
 
-  /** Only a tidying: a retry that stays is recognised as overtaken when its turn comes, and cancelled then. */
-  private async dropRetries(pair: SessionPair): Promise<void> {
+  private async dropOvertaken(before: Task, after: Task): Promise<void> {
+    if (!isClosed(before) && isClosed(after))
+      await this.tidy(() => this.retries.dropStale(after.workspaceId, after.id));
+  }
+
+  /** A retry that stays is recognised as overtaken when its turn comes, and cancelled then. */
+  private async tidy(drop: () => Promise<void>): Promise<void> {
     try {
-      await this.transactions.savepoint(() => this.endings.dropRetries(pair));
+      await this.transactions.savepoint(drop);
     } catch (error) {
-      this.logger.warn({ error: String(error) }, 'the retries of a previous assignee could not be cancelled');
+      this.logger.warn(
+        { error: String(error) },
+        'retries that a mutation has overtaken could not be cancelled',
+      );
     }
   }
 }

@@ -7,6 +7,7 @@ import { SchedulerModule } from '../scheduler/scheduler.module.js';
 import { SessionsModule } from '../sessions/sessions.module.js';
 import { TasksModule } from '../tasks/tasks.module.js';
 import { WorkspacesModule } from '../workspaces/workspaces.module.js';
+import { AgentErrors } from './agent-errors.js';
 import { AgentRemoval } from './agent-removal.service.js';
 import { AutoStartService } from './auto-start.service.js';
 import { BlockersService } from './blockers.service.js';
@@ -37,6 +38,7 @@ const INNER = [
   TaskCreations,
   TaskMutations,
   RecoveriesRepository,
+  AgentErrors,
 ];
 
 const SERVICES = [

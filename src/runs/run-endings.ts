@@ -3,7 +3,6 @@ import { Clock } from '../clock/clock.js';
 import { storable } from '../database/storable.js';
 import { Transactions } from '../database/transactions.js';
 import { IllegalTransitionError } from '../errors/reveille-error.js';
-import type { SessionPair } from '../sessions/session.errors.js';
 import { SessionTurns } from '../sessions/session-turns.js';
 import type { ClaimReport } from './claim.js';
 import { ClaimTokens, holds, proofOf } from './claim-tokens.js';
@@ -11,7 +10,9 @@ import { ClaimsRepository, UNHELD } from './claims.repository.js';
 import { lockedRun } from './locked-run.js';
 import { ClaimLostError } from './run.errors.js';
 import type { Run } from './run.schema.js';
+import { RunFailures, type TurnFailure, WAITING } from './run-failures.js';
 import { RunNews } from './run-news.js';
+import { WaitingRetries } from './waiting-retries.js';
 
 /** What a worker says of a turn that ended well. */
 export interface TurnResult {
@@ -19,16 +20,6 @@ export interface TurnResult {
   /** The conversation's token, with which the next turn goes on. */
   readonly acpSessionId?: string | undefined;
 }
-
-/** What a worker says of a turn that did not. */
-export interface TurnFailure {
-  readonly error: string;
-  /** False when trying again is of no use. Default: true. */
-  readonly retryable?: boolean | undefined;
-}
-
-/** The fields of a run that waits for its next start: the conversation is opened anew then. */
-const WAITING = { status: 'queued', claimedAt: null, sessionId: null } as const satisfies Partial<Run>;
 
 /** How a turn can end, and what ends with it: the claim, the agent's token, the session's turn. */
 @Injectable()
@@ -38,6 +29,8 @@ export class RunEndings {
     private readonly claims: ClaimsRepository,
     private readonly turns: SessionTurns,
     private readonly tokens: ClaimTokens,
+    private readonly failures: RunFailures,
+    private readonly retries: WaitingRetries,
     private readonly news: RunNews,
     private readonly clock: Clock,
   ) {}
@@ -50,18 +43,15 @@ export class RunEndings {
   }
 
   /**
-   * A failure that its worker calls final also keeps the task from being started again unasked.
+   * A run that has failed waits to be tried again, unless it was often enough, its worker calls that useless, or it has
+   * been overtaken.
    *
    * @throws NotFoundError, ClaimLostError
    */
-  fail(id: string, report: ClaimReport, { error, retryable = true }: TurnFailure): Promise<Run> {
-    const changes = {
-      status: 'failed',
-      finishedAt: this.clock.now(),
-      errorMessage: storable(error),
-      isConclusive: retryable ? null : true,
-    } as const;
-    return this.end(id, report, () => changes);
+  async fail(id: string, report: ClaimReport, failure: TurnFailure): Promise<Run> {
+    const run = await this.end(id, report, (held) => this.failures.after(held, failure));
+    await this.failures.settled(id);
+    return run;
   }
 
   /**
@@ -97,14 +87,6 @@ export class RunEndings {
     });
   }
 
-  /** Cancels what waits to be tried again about a task that the agent has no more. */
-  async dropRetries(pair: SessionPair): Promise<void> {
-    await this.transactions.run(async () => {
-      for (const run of await this.claims.lockRetriesOf(pair))
-        await this.cancelLocked(run, 'task_assignee_changed', null);
-    });
-  }
-
   /** Cancels a claimed run whose turn has not begun and must not, in the open transaction: no process is at work on it. */
   async abandon(run: Run, reason: string): Promise<void> {
     const changes = {
@@ -122,15 +104,17 @@ export class RunEndings {
    * Takes a run back whose lease had ended by the given instant: it waits for its next start, or has failed when it was
    * lost too often. One that was heard of or taken back meanwhile stays as it is.
    */
-  takeBack(id: string, endedBy: number, lostLimit: number): Promise<void> {
-    return this.transactions.run(async () => {
+  async takeBack(id: string, endedBy: number, lostLimit: number): Promise<void> {
+    await this.transactions.run(async () => {
       const run = await this.claims.lock(id);
       if (run?.claimTokenHash == null || run.leaseExpiresAt === null || run.leaseExpiresAt >= endedBy) return;
-      const changes = this.afterLoss(run, lostLimit);
+      const changes = run.status === 'claimed' ? this.failures.afterLoss(run, lostLimit) : {};
       await this.claims.change(id, run.status, { ...changes, ...UNHELD });
       await this.letGo(run);
-      if (changes.status === 'failed') await this.news.ended(run, 'failed', { reason: 'worker_lost' });
+      if (changes.status === 'failed')
+        await this.failures.conclude({ ...run, ...changes }, { reason: 'worker_lost' });
     });
+    await this.failures.settled(id);
   }
 
   private async cancelLocked(run: Run, reason: string, isConclusive: true | null): Promise<Run> {
@@ -143,16 +127,10 @@ export class RunEndings {
     return { ...run, ...changes };
   }
 
-  private afterLoss(run: Run, lostLimit: number): Partial<Run> {
-    if (run.status !== 'claimed') return {};
-    if (run.attempt < lostLimit) return WAITING;
-    return { status: 'failed', errorMessage: 'worker_lost', finishedAt: this.clock.now() };
-  }
-
   private async end(
     id: string,
     report: ClaimReport,
-    changesTo: (run: Run) => Partial<Run>,
+    changesTo: (run: Run) => Partial<Run> | Promise<Partial<Run>>,
     acpSessionId?: string,
   ): Promise<Run> {
     const ended = await this.transactions.run(async () => {
@@ -160,17 +138,32 @@ export class RunEndings {
       if (!holds(proofOf(report), run)) return null;
       const isClaimed = run.status === 'claimed';
       // A late report on a cancelled run is its acknowledgement: the agent is free again, the report changes nothing.
-      const changes = { ...(isClaimed ? changesTo(run) : {}), ...UNHELD };
+      const changes = { ...(isClaimed ? await changesTo(run) : {}), ...UNHELD };
       await this.claims.change(id, run.status, changes);
       await this.letGo(run, isClaimed ? acpSessionId : undefined);
       if (!isClaimed) return null;
-      if (changes.status === 'finished' || changes.status === 'failed')
-        await this.news.ended(run, changes.status);
-      return { ...run, ...changes };
+      const after = { ...run, ...changes };
+      await this.tell(after);
+      return after;
     });
     if (ended !== null) return ended;
     this.news.reportRefused();
     throw new ClaimLostError();
+  }
+
+  /** Tells how a turn's run has ended, if it has. */
+  private async tell(run: Run): Promise<void> {
+    switch (run.status) {
+      case 'finished':
+        await this.news.ended(run, 'finished');
+        return this.retries.supersedeBy(run);
+      case 'failed':
+        return this.failures.conclude(run);
+      case 'cancelled':
+        return this.news.ended(run, 'cancelled', { reason: run.cancelReason ?? '' });
+      case 'queued':
+      case 'claimed':
+    }
   }
 
   /** Nobody is at work on the run any more. */

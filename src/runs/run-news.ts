@@ -1,6 +1,8 @@
 import { Injectable, Logger } from '@nestjs/common';
+import { toIso } from '../clock/iso.js';
 import { Transactions } from '../database/transactions.js';
 import { EventLog } from '../events/event-log.js';
+import type { RetryPlan } from './retry-policy.js';
 import type { Run } from './run.schema.js';
 import { RunInterrupts } from './run-interrupts.js';
 import { subjectOf } from './run-subject.js';
@@ -38,6 +40,14 @@ export class RunNews {
     });
   }
 
+  /** The run will be tried again. */
+  async retryScheduled(run: Run, { at, cause }: RetryPlan): Promise<void> {
+    await this.tell('run.retry_scheduled', run, { scheduledRetryAt: toIso(at), cause });
+    this.transactions.afterCommit(() => {
+      this.telemetry.retried(cause);
+    });
+  }
+
   /** The run's agent may have another one waiting. */
   freed(): void {
     this.transactions.afterCommit(() => {
@@ -66,7 +76,7 @@ export class RunNews {
   }
 
   private tell(
-    type: `run.${'claimed' | 'finished' | 'failed' | 'cancelled'}`,
+    type: `run.${'claimed' | 'finished' | 'failed' | 'cancelled' | 'retry_scheduled'}`,
     run: Run,
     data: Record<string, string>,
   ) {

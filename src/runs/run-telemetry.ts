@@ -1,9 +1,12 @@
 import { Injectable } from '@nestjs/common';
 import { Clock } from '../clock/clock.js';
+import { secondsSince } from '../metrics/seconds.js';
 import { MetricsService } from '../metrics/metrics.service.js';
+import { RETRY_CAUSES, type RetryCause } from './retry-policy.js';
 import { RunGauges } from './run-gauges.repository.js';
 
 const ENDED = ['finished', 'failed', 'cancelled'] as const;
+const LOST = ['queued', 'failed'] as const;
 
 /** What is counted about runs. */
 @Injectable()
@@ -11,6 +14,7 @@ export class RunTelemetry {
   private readonly endings;
   private readonly wait;
   private readonly claims;
+  private readonly retries;
 
   constructor(metrics: MetricsService, gauges: RunGauges, clock: Clock) {
     this.endings = metrics.counter(
@@ -18,30 +22,16 @@ export class RunTelemetry {
       { status: ENDED },
     );
     this.claims = claimCounters(metrics);
+    this.retries = metrics.counter(
+      { name: 'office_run_retries_total', help: 'Runs that are tried again, by what sets the instant.' },
+      { cause: RETRY_CAUSES },
+    );
     this.wait = metrics.seconds({
       name: 'office_run_wait_seconds',
       help: 'Time from a run being requested to its claim, in seconds.',
     });
-    metrics.gauge(
-      { name: 'office_runs', help: 'Runs that have not ended.' },
-      { status: ['queued', 'claimed'] },
-      async (gauge) => {
-        const counts = await gauges.counts();
-        gauge.set({ status: 'queued' }, counts.queued);
-        gauge.set({ status: 'claimed' }, counts.claimed);
-      },
-    );
-    metrics.gauge(
-      {
-        name: 'office_runs_oldest_queued_seconds',
-        help: 'Age of the oldest queued run, in seconds; 0 when there is none.',
-      },
-      {},
-      async (gauge) => {
-        const oldest = await gauges.oldestQueuedAt();
-        gauge.set(oldest === null ? 0 : Math.max(0, clock.now() - oldest) / 1000);
-      },
-    );
+    publishCounts(metrics, gauges);
+    publishWaits(metrics, gauges, clock);
   }
 
   claimed(waitMs: number): void {
@@ -54,6 +44,14 @@ export class RunTelemetry {
 
   claimDeferred(): void {
     this.claims.deferred.increment({});
+  }
+
+  retried(cause: RetryCause): void {
+    this.retries.increment({ cause });
+  }
+
+  leaseLost(outcome: (typeof LOST)[number]): void {
+    this.claims.leases.increment({ outcome });
   }
 
   claimLost(): void {
@@ -70,6 +68,13 @@ function claimCounters(metrics: MetricsService) {
       },
       {},
     ),
+    leases: metrics.counter(
+      {
+        name: 'office_leases_lost_total',
+        help: 'Claimed runs taken back from workers that were not heard of in time, by what became of them.',
+      },
+      { outcome: LOST },
+    ),
     deferred: metrics.counter(
       {
         name: 'office_claims_deferred_total',
@@ -78,4 +83,40 @@ function claimCounters(metrics: MetricsService) {
       {},
     ),
   };
+}
+
+function publishCounts(metrics: MetricsService, gauges: RunGauges): void {
+  metrics.gauge(
+    { name: 'office_runs', help: 'Runs that have not ended.' },
+    { status: ['queued', 'claimed'] },
+    async (gauge) => {
+      const counts = await gauges.counts();
+      gauge.set({ status: 'queued' }, counts.queued);
+      gauge.set({ status: 'claimed' }, counts.claimed);
+    },
+  );
+}
+
+function publishWaits(metrics: MetricsService, gauges: RunGauges, clock: Clock): void {
+  metrics.gauge(
+    {
+      name: 'office_runs_oldest_queued_seconds',
+      help: 'Age of the oldest queued run, in seconds; 0 when there is none.',
+    },
+    {},
+    async (gauge) => {
+      gauge.set(secondsSince(await gauges.oldestQueuedAt(), clock.now()));
+    },
+  );
+  metrics.gauge(
+    {
+      name: 'office_runs_oldest_due_seconds',
+      help: 'How long the run has been due that waits longest, no retry, pause or agent’s status holding it back, in seconds; 0 when there is none.',
+    },
+    {},
+    async (gauge) => {
+      const now = clock.now();
+      gauge.set(secondsSince(await gauges.oldestDueAt(now), now));
+    },
+  );
 }

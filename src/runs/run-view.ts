@@ -28,6 +28,7 @@ export function viewRun(run: Run) {
     outputSummary: run.outputSummary,
     errorMessage: run.errorMessage,
     cancelReason: run.cancelReason,
+    retryOf: run.retryOf,
   };
 }
 

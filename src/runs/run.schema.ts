@@ -49,6 +49,8 @@ export interface Run {
   readonly cancelReason: string | null;
   /** True of a run that a person cancelled, or whose failure its worker called final: its task is not started again unasked. */
   readonly isConclusive: boolean | null;
+  /** The ended run that a person had tried again by this one. */
+  readonly retryOf: string | null;
 }
 
 /** One of the wakes that a run answers, kept from the first merge on: a wake alone is its run's own row. */
@@ -109,6 +111,7 @@ export const RunSchema = new EntitySchema<Run>({
     errorMessage: text('error_message', { nullable: true }),
     cancelReason: text('cancel_reason', { nullable: true }),
     isConclusive: boolean('is_conclusive', { nullable: true }),
+    retryOf: text('retry_of', { nullable: true }),
   },
   indices: [
     { name: RUN_KEY_INDEX.name, columns: KEY_PROPERTIES, unique: true, where: 'idempotency_key IS NOT NULL' },
@@ -137,6 +140,7 @@ export const RunSchema = new EntitySchema<Run>({
     { name: 'runs_ended', columns: ['agentProfileId', 'requestedAt', 'id'], where: ENDED },
     { name: 'runs_newest', columns: ['workspaceId', 'requestedAt', 'id'] },
     { name: 'runs_task', columns: ['workspaceId', 'taskId', 'requestedAt'], where: `task_id <> ''` },
+    { name: 'runs_retry_of', columns: ['retryOf'], where: 'retry_of IS NOT NULL' },
   ],
 });
 

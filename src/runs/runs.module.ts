@@ -14,7 +14,10 @@ import { ClaimTokens } from './claim-tokens.js';
 import { ClaimWaits } from './claim-waits.js';
 import { ClaimsRepository } from './claims.repository.js';
 import { QueueHeads } from './queue-heads.js';
+import { FinalFailures } from './final-failures.js';
+import { RetriesRepository } from './retries.repository.js';
 import { RunEndings } from './run-endings.js';
+import { RunFailures } from './run-failures.js';
 import { RunGauges } from './run-gauges.repository.js';
 import { RunHistory } from './run-history.repository.js';
 import { RunInterrupts } from './run-interrupts.js';
@@ -27,6 +30,7 @@ import { RunWakes } from './run-wakes.js';
 import { RunsRepository } from './runs.repository.js';
 import { RunsService } from './runs.service.js';
 import { Staleness } from './staleness.js';
+import { WaitingRetries } from './waiting-retries.js';
 
 @Module({
   imports: [
@@ -42,6 +46,7 @@ import { Staleness } from './staleness.js';
     RunsRepository,
     ClaimsRepository,
     QueueHeads,
+    RetriesRepository,
     RunGauges,
     RunHistory,
     RunTelemetry,
@@ -57,6 +62,9 @@ import { Staleness } from './staleness.js';
     RunLeases,
     RunSessions,
     RunWakes,
+    FinalFailures,
+    RunFailures,
+    WaitingRetries,
     RunEndings,
     ClaimWaits,
     RunsService,
@@ -68,6 +76,9 @@ import { Staleness } from './staleness.js';
     ClaimExplainer,
     RunEndings,
     RunHistory,
+    RetriesRepository,
+    FinalFailures,
+    WaitingRetries,
     RunSignal,
     RunInterrupts,
     Staleness,

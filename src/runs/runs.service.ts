@@ -11,7 +11,8 @@ import {
 } from './claim.js';
 import { ClaimWaits } from './claim-waits.js';
 import { ClaimsRepository } from './claims.repository.js';
-import { RunEndings, type TurnFailure, type TurnResult } from './run-endings.js';
+import { RunEndings, type TurnResult } from './run-endings.js';
+import type { TurnFailure } from './run-failures.js';
 import { RunLeases } from './run-leases.js';
 import type { Run } from './run.schema.js';
 import { RunSessions } from './run-sessions.js';

@@ -58,3 +58,8 @@ const TO_THE_ASSIGNEE: ReadonlySet<string> = new Set<WakeReason>([
 export function speaksToAssignee(reason: string): boolean {
   return TO_THE_ASSIGNEE.has(reason);
 }
+
+/** Whether a wake for this reason is about something that no other of its kind stands for: each comment is heard. */
+export function isHeardByItself(reason: string): boolean {
+  return reason === ('task_comment' satisfies WakeReason);
+}

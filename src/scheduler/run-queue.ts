@@ -148,5 +148,6 @@ function newRun(id: string, workspaceId: string, wake: Wake): Run {
     errorMessage: null,
     cancelReason: null,
     isConclusive: null,
+    retryOf: null,
   };
 }

@@ -35,6 +35,21 @@ export class WorkspacesRepository {
       .getOne();
   }
 
+  /** For how much of the time between two instants the workspace was paused, in milliseconds. */
+  async pausedBetween(workspaceId: string, from: number, to: number): Promise<number> {
+    const pauses = await this.transactions
+      .reading()
+      .createQueryBuilder(WorkspacePauseSchema, 'pause')
+      .where('pause.workspaceId = :workspaceId AND pause.pausedAt < :to', { workspaceId, to })
+      .andWhere('(pause.releasedAt IS NULL OR pause.releasedAt > :from)', { from })
+      .getMany();
+    // There is never more than one open pause, so no time is counted twice.
+    return pauses.reduce(
+      (sum, { pausedAt, releasedAt }) => sum + Math.min(releasedAt ?? to, to) - Math.max(pausedAt, from),
+      0,
+    );
+  }
+
   async insertPause(pause: WorkspacePause): Promise<void> {
     await this.transactions.writing().insert(WorkspacePauseSchema, pause);
   }

@@ -15,6 +15,8 @@ interface RunView {
   readonly sessionId: string | null;
   readonly outputSummary: string | null;
   readonly errorMessage: string | null;
+  readonly cancelReason: string | null;
+  readonly retryCount: number;
 }
 
 const NODE = process.execPath;
@@ -43,6 +45,13 @@ onEachDatabase('running agents in this process', (database) => {
     });
   }
 
+  /** The run once its turn has failed, which waits then to be tried again. */
+  const failedRunOf = (user: Api, taskId: string) =>
+    until(`a run of ${taskId} has failed`, async () => {
+      const { body } = await user.get<{ items: RunView[] }>(`/v1/runs?taskId=${taskId}&status=queued`);
+      return body.items.find(({ retryCount }) => retryCount === 1);
+    });
+
   it('gives the program its run, a token of its own and a short environment, and keeps what it prints', async () => {
     const script = `
       let input = '';
@@ -67,14 +76,14 @@ onEachDatabase('running agents in this process', (database) => {
 
   it('fails the run of a program that fails, with the tail of what it complained about', async () => {
     const { user, taskId } = await running(['sh', '-c', 'echo all is lost >&2; exit 3']);
-    const run = await runOf(user, taskId, 'failed');
+    const run = await failedRunOf(user, taskId);
     expect(run.errorMessage).toContain('exit code 3');
     expect(run.errorMessage).toContain('all is lost');
   });
 
   it('fails the run of a program that cannot be started', async () => {
     const { user, taskId } = await running(['/nowhere/to/be/found']);
-    const run = await runOf(user, taskId, 'failed');
+    const run = await failedRunOf(user, taskId);
     expect(run.errorMessage).toContain('could not be started');
   });
 
@@ -118,14 +127,16 @@ onEachDatabase('running agents in this process', (database) => {
     expect((await runOf(user, taskId, 'finished')).outputSummary).toBe('as you wish');
   });
 
-  it('fails the run of an interrupted program that does not end well', async () => {
+  it('keeps what an interrupted program complains about that does not end well, and does not try it again', async () => {
     const { user, taskId } = await interrupted('process.exit(1);');
-    expect((await runOf(user, taskId, 'failed')).errorMessage).toContain('interrupted');
+    const run = await runOf(user, taskId, 'cancelled');
+    expect(run.cancelReason).toBe('task_assignee_changed');
+    expect(run.errorMessage).toContain('interrupted');
   });
 
   it('ends a program that takes longer than its agent may run', async () => {
     const { user, taskId } = await running(['sleep', '600'], { maxRunSeconds: 1 });
-    const run = await runOf(user, taskId, 'failed');
+    const run = await failedRunOf(user, taskId);
     expect(run.errorMessage).toContain('took longer');
   });
 

@@ -36,6 +36,8 @@ export interface ModelRun {
   count: number;
   readonly key: string | null;
   readonly at: number;
+  /** From when on it may be tried again; null of one that has not failed. */
+  retryAt: number | null;
 }
 
 interface LedgerEntry {
@@ -136,6 +138,7 @@ export class AdmissionModel {
         run.agent === wake.agent &&
         run.reason === wake.reason &&
         run.status === 'queued' &&
+        run.retryAt === null &&
         run.taskId === taskId &&
         run.at > now - COALESCING_WINDOW_MS &&
         !isComment(run.key),
@@ -187,6 +190,7 @@ export class AdmissionModel {
       count: 1,
       key,
       at: now,
+      retryAt: null,
     };
     this.runs.push(run);
     return { ...DECIDED, outcome: 'queued', run, observed };

@@ -1,10 +1,23 @@
 import fc from 'fast-check';
 import { Sweeps } from '../../src/worker/sweeps.service.js';
 import { pick } from '../support/pick.js';
-import type { LivesModel, ModelRun } from './lives-model.js';
-import { ERROR, type LivesWorld, type Report } from './lives-world.js';
+import type { Run } from '../../src/runs/run.schema.js';
+import {
+  DELAYS_MS,
+  type DueBetween,
+  type LivesModel,
+  type ModelFailure,
+  type ModelRun,
+} from './lives-model.js';
+import type { LivesWorld, Report } from './lives-world.js';
 
 export const AGENTS = 3;
+
+/** What a step is done to. */
+interface Both {
+  readonly model: LivesModel;
+  readonly world: LivesWorld;
+}
 
 type Step = (model: LivesModel, world: LivesWorld) => Promise<void>;
 
@@ -32,26 +45,34 @@ class Command implements fc.AsyncCommand<LivesModel, LivesWorld> {
 
 const LEASE_MS = 30_000;
 const MINUTE_MS = 60_000;
+const DAY_MS = 24 * 60 * MINUTE_MS;
 
 const agents = fc.nat(AGENTS - 1);
 const workers = fc.constantFrom('w1', 'w2');
 
-export async function queue(agent: number, model: LivesModel, world: LivesWorld): Promise<void> {
-  await world.queue(model.queue(agent, world.now));
+export async function queue(agent: number, reason: string, { model, world }: Both): Promise<void> {
+  await world.queue(model.queue(agent, reason, world.now));
 }
 
-const wakes = agents.map(
-  (agent) => new Command(`wake(${agent})`, (model, world) => queue(agent, model, world)),
-);
+const wakes = fc
+  .tuple(agents, fc.constantFrom('hello', 'hello', 'other'))
+  .map(
+    ([agent, reason]) =>
+      new Command(`wake(${agent}, ${reason})`, (model, world) => queue(agent, reason, { model, world })),
+  );
 
-const claims = fc.tuple(workers, fc.integer({ min: 1, max: AGENTS })).map(
-  ([worker, max]) =>
-    new Command(`claim(${worker}, ${max})`, async (model, world) => {
-      const expected = model.claim(max, world.now).map(({ number }) => number);
-      const actual = await world.claim(worker, max);
-      expect([...actual].sort()).toEqual(expected.sort());
-    }),
-);
+const claims = fc
+  .tuple(workers, fc.integer({ min: 1, max: AGENTS }))
+  .map(
+    ([worker, max]) =>
+      new Command(`claim(${worker}, ${max})`, (model, world) => claimBoth(worker, max, { model, world })),
+  );
+
+async function claimBoth(worker: string, max: number, { model, world }: Both): Promise<void> {
+  const expected = model.claim(max, world.now).map(({ number }) => number);
+  const actual = await world.claim(worker, max);
+  expect([...actual].sort()).toEqual(expected.sort());
+}
 
 /** Somebody says something of one of the runs that are held. */
 const aboutHeld = (
@@ -81,10 +102,34 @@ const finishes = aboutHeld('finish', (run, model, world) => {
   return expectTaken(isTaken, run, world.report(run, 'finish'));
 });
 
-const failures = aboutHeld('fail', (run, model, world) => {
-  const isTaken = model.fail(run, ERROR, world.now);
-  return expectTaken(isTaken, run, world.report(run, 'fail'));
-});
+const failing = ({ isRetryable, resetSeconds }: { isRetryable: boolean; resetSeconds: number | null }) => {
+  const failure: ModelFailure = {
+    error: resetSeconds === null ? 'an error' : `Too many requests. Retry-After: ${resetSeconds}`,
+    isRetryable,
+    resetMs: resetSeconds === null ? null : resetSeconds * 1000,
+  };
+  return aboutHeld('fail', async (run, model, world) => {
+    const wasClaimed = run.status === 'claimed';
+    const between = model.fail(run, failure, world.now);
+    const report = world.report(run, 'fail', failure);
+    await expectTaken(wasClaimed, run, report);
+    if (between !== null) run.dueAt = dueIn(between, (await report) as Run);
+  });
+};
+
+/** Nobody can foretell the jitter, only its bounds. */
+function dueIn({ earliest, latest }: DueBetween, { scheduledRetryAt }: Run): number {
+  expect(scheduledRetryAt).toBeGreaterThanOrEqual(earliest);
+  expect(scheduledRetryAt).toBeLessThanOrEqual(latest);
+  return scheduledRetryAt ?? earliest;
+}
+
+const failures = fc
+  .record({
+    isRetryable: fc.constantFrom(true, true, true, false),
+    resetSeconds: fc.option(fc.constantFrom(1, 90, 5 * 3600), { freq: 3, nil: null }),
+  })
+  .chain(failing);
 
 const releases = aboutHeld('release', (run, model, world) => {
   const isTaken = model.release(run);
@@ -126,11 +171,51 @@ async function sweep(model: LivesModel, world: LivesWorld): Promise<void> {
   for (const run of model.takeBack(world.now)) world.loses(run);
 }
 
-const advances = fc.constantFrom(1, LEASE_MS - 1, LEASE_MS, LEASE_MS + 1, 2 * MINUTE_MS).map(
-  (milliseconds) =>
-    new Command(`advance(${milliseconds})`, (_model, world) => {
-      world.reveille.clock.advance(milliseconds);
-      return Promise.resolve();
+const advances = fc
+  .constantFrom(1, LEASE_MS - 1, LEASE_MS, LEASE_MS + 1, DELAYS_MS[0], DAY_MS - MINUTE_MS, DAY_MS)
+  .map(
+    (milliseconds) =>
+      new Command(`advance(${milliseconds})`, (_model, world) => {
+        world.reveille.clock.advance(milliseconds);
+        return Promise.resolve();
+      }),
+  );
+
+/** Up to the moment at which a run is tried again, or just before it. */
+const dues = fc.tuple(fc.nat(AGENTS), fc.constantFrom(-1, 0, 0)).map(
+  ([place, step]) =>
+    new Command(
+      `until due(${place}, ${step})`,
+      (model, world) => {
+        const waiting = waitingIn(model, world.now);
+        if (waiting.length > 0) world.reveille.clock.set(pick(waiting, place % waiting.length) + step);
+        return Promise.resolve();
+      },
+      (model) => waitingIn(model, 0).length > 0,
+    ),
+);
+
+function waitingIn(model: Readonly<LivesModel>, now: number): readonly number[] {
+  return model.runs.flatMap(({ status, dueAt }) =>
+    status === 'queued' && dueAt !== null && dueAt > now + 1 ? [dueAt] : [],
+  );
+}
+
+/** A run of the first agent is tried as often as it may be, if anything is left of it. */
+const stubborn = fc.integer({ min: 2, max: 5 }).map(
+  (count) =>
+    new Command(`fail ${count} times`, async (model, world) => {
+      for (let turn = 0; turn < count; turn++) {
+        await claimBoth('w1', 1, { model, world });
+        const run = model.held[0];
+        if (run?.status !== 'claimed') return;
+        const failure = { error: 'again', isRetryable: true, resetMs: null };
+        const between = model.fail(run, failure, world.now);
+        const answer = (await world.report(run, 'fail', failure)) as Run;
+        if (between === null) return;
+        run.dueAt = dueIn(between, answer);
+        world.reveille.clock.set(run.dueAt);
+      }
     }),
 );
 
@@ -148,8 +233,7 @@ const misfortunes = fc.integer({ min: 2, max: 5 }).map(
   (count) =>
     new Command(`lose ${count} workers`, async (model, world) => {
       for (let lost = 0; lost < count; lost++) {
-        model.claim(1, world.now);
-        await world.claim('w1', 1);
+        await claimBoth('w1', 1, { model, world });
         world.reveille.clock.advance(LEASE_MS + 1);
         await sweep(model, world);
       }
@@ -159,8 +243,8 @@ const misfortunes = fc.integer({ min: 2, max: 5 }).map(
 const switches = fc.option(agents, { freq: 3 }).map((agent) =>
   agent === null
     ? new Command('switch(workspace)', async (model, world) => {
-        model.isPaused = !model.isPaused;
-        await world.setPaused(model.isPaused);
+        model.switchPause(world.now);
+        await world.setPaused(model.pausedSince !== null);
       })
     : new Command(`switch(agent ${agent})`, async (model, world) => {
         const isRunnable = model.runnable[agent] !== true;
@@ -170,7 +254,8 @@ const switches = fc.option(agents, { freq: 3 }).map((agent) =>
 );
 
 export const livesCommands: fc.Arbitrary<fc.AsyncCommand<LivesModel, LivesWorld>>[] = [
-  ...[wakes, wakes, claims, claims, claims, claims, heartbeats, heartbeats, finishes, failures, releases],
+  ...[wakes, wakes, claims, claims, claims, claims, heartbeats, heartbeats, finishes, finishes],
+  ...[failures, failures, failures, dues, dues, stubborn, releases],
   ...[drains, cancellations, cancellations, advances, expiries, expiries, misfortunes, switches, switches],
 ];
 

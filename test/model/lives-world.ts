@@ -10,7 +10,7 @@ import { samplesOf } from '../support/metrics.js';
 import { pick } from '../support/pick.js';
 import type { TestReveille } from '../support/reveille.js';
 import { aRun } from '../support/rows.js';
-import type { LivesModel, ModelRun } from './lives-model.js';
+import type { LivesModel, ModelFailure, ModelRun } from './lives-model.js';
 
 const OPERATOR = { kind: 'user', id: 'somebody' };
 const BEARER = 'b';
@@ -20,8 +20,11 @@ const LOST = 'office_claims_lost_total';
 export const REPORTS = ['heartbeat', 'finish', 'fail', 'release'] as const;
 export type Report = (typeof REPORTS)[number];
 
-/** The error that a fail tells of. */
-export const ERROR = 'an error';
+/** A task that none of ours is: a host's own, about which runs have something in common. */
+const TASK = 'elsewhere';
+
+/** Of use for a report that is refused. */
+const FOR_GOOD: ModelFailure = { error: 'an error', isRetryable: false, resetMs: null };
 
 /** An office of the real Reveille beside the model of its runs: what is done to one is done to both. */
 export class LivesWorld {
@@ -58,13 +61,16 @@ export class LivesWorld {
   }
 
   /** No two runs are of one instant, so that there always is an oldest. */
-  async queue({ number, agent }: ModelRun): Promise<void> {
+  async queue({ number, agent, reason }: ModelRun): Promise<void> {
     const transactions = this.reveille.get(Transactions);
     const { workspaceId, now } = this;
+    const agentProfileId = this.agent(agent);
     const row = aRun({
       id: this.idOf(number),
       workspaceId,
-      agentProfileId: this.agent(agent),
+      agentProfileId,
+      reason,
+      taskId: TASK,
       requestedAt: now,
     });
     await transactions.run(() => transactions.writing().insert(RunSchema, row));
@@ -89,10 +95,10 @@ export class LivesWorld {
   }
 
   /** Answers the heartbeat, the run, or the code of the error. */
-  async report(run: ModelRun, what: Report): Promise<unknown> {
+  async report(run: ModelRun, what: Report, failure = FOR_GOOD): Promise<unknown> {
     const claim = this.held.get(run.number);
     if (claim === undefined) throw new Error('Nobody holds that run.');
-    const answer = await this.send(claim, what);
+    const answer = await this.send(claim, what, failure);
     if (what !== 'heartbeat') this.loses(run);
     return answer;
   }
@@ -142,7 +148,8 @@ export class LivesWorld {
     expect((await lostSoFar(this.reveille)) - this.lostBefore).toBe(model.refused);
   }
 
-  private async send({ run, claimToken }: Claim, what: Report): Promise<unknown> {
+  private async send({ run, claimToken }: Claim, what: Report, failure = FOR_GOOD): Promise<unknown> {
+    const { error, isRetryable: retryable } = failure;
     const report = { claimToken, bearerTokenId: BEARER };
     switch (what) {
       case 'heartbeat':
@@ -150,7 +157,7 @@ export class LivesWorld {
       case 'finish':
         return this.runs.finish(run.id, report, {}).catch(codeOf);
       case 'fail':
-        return this.runs.fail(run.id, report, { error: ERROR, retryable: false }).catch(codeOf);
+        return this.runs.fail(run.id, report, { error, retryable }).catch(codeOf);
       case 'release':
         return this.runs.release(run.id, report).catch(codeOf);
     }
@@ -181,9 +188,10 @@ export class LivesWorld {
 }
 
 function shown(run: Run) {
-  const { id, agentProfileId, requestedAt, status, attempt, claimedAt, finishedAt, cancelReason } = run;
-  const row = { id, agentProfileId, requestedAt, status, attempt, claimedAt, finishedAt, cancelReason };
-  return { ...row, leaseEnd: run.leaseExpiresAt, error: run.errorMessage, isHeld: isHeld(run) };
+  const { id, agentProfileId, reason, requestedAt, status, attempt, retryCount, claimedAt, finishedAt } = run;
+  const row = { id, agentProfileId, reason, requestedAt, status, attempt, retryCount, claimedAt, finishedAt };
+  const { scheduledRetryAt: dueAt, leaseExpiresAt: leaseEnd, cancelReason, errorMessage: error } = run;
+  return { ...row, dueAt, leaseEnd, cancelReason, error, isHeld: isHeld(run) };
 }
 
 function isHeld({ claimTokenHash }: Run): boolean {

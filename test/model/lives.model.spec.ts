@@ -8,7 +8,7 @@ import { LivesModel } from './lives-model.js';
 import { LivesWorld } from './lives-world.js';
 
 /** How many sequences are tried on each database; the deep run asks for more. */
-const SEQUENCES = Number(process.env['REVEILLE_SEQUENCES'] ?? 150);
+const SEQUENCES = Number(process.env['REVEILLE_SEQUENCES'] ?? 100);
 
 /** Generous: the deep run takes as long as it takes. */
 const PATIENCE_MS = 6 * 60 * 60_000;
@@ -39,7 +39,7 @@ function anOfficeWithRuns(reveille: TestReveille): Promise<{ model: LivesModel; 
     await LivesWorld.clear(reveille);
     const model = new LivesModel(AGENTS);
     const world = await LivesWorld.make(reveille, AGENTS);
-    for (const agent of [0, 0, 1, 2]) await queue(agent, model, world);
+    for (const agent of [0, 0, 1, 2]) await queue(agent, 'hello', { model, world });
     return { model, world };
   });
 }

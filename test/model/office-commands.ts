@@ -145,6 +145,7 @@ const toAndFro = task.map((number) =>
 const neglects = fc.record({ task, wait: instants }).map(({ task: number, wait }) =>
   command(`neglect(${number}, ${wait})`, async (model, world) => {
     await steps.claim(model, world);
+    await steps.spendRetries(model, world);
     while (steps.workingIn(model).length > 0) await steps.end(0, 'failed', { model, world });
     await steps.mutate({ task: number, actor: null, state: 'TODO' }, model, world);
     world.reveille.clock.advance(wait);

@@ -37,9 +37,10 @@ export function expectedOffice(model: OfficeModel): Omit<StoredOffice, 'runIds'>
 
 function runRow(run: ModelRun, model: OfficeModel): readonly unknown[] {
   const { agent, reason, payload, taskId, status, count, key, at } = run;
-  const { attempt, leaseEnd, isInterrupted, cancelReason, isConclusive } = model.runs.fateOf(run);
+  const { attempt, retryCount, leaseEnd, cancelReason, isConclusive, isInterrupted } = model.runs.fateOf(run);
   const wake = [model.agents[agent], reason, read(payload), taskId, payload.actorType, payload.actorId];
-  return [...wake, status, count, key, at, attempt, leaseEnd, cancelReason, isConclusive, isInterrupted];
+  const held = [leaseEnd, cancelReason, isConclusive, isInterrupted];
+  return [...wake, status, count, key, at, attempt, retryCount, run.retryAt, ...held];
 }
 
 function read({ text }: ModelRun['payload']): unknown {

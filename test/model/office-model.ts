@@ -114,6 +114,10 @@ export class OfficeModel {
     return claimed;
   }
 
+  fail(run: ModelRun, isFinal: boolean, now: number): boolean {
+    return this.runs.fail(run, isFinal, { now, staleness: (failed) => this.tasks.staleness(failed) });
+  }
+
   /** Takes up what is due and held back by nothing; what has been overtaken is owed no more. */
   takeUpNotes(now: number): void {
     for (const note of this.notes.filter((one) => this.isDue(one, now))) {
@@ -153,8 +157,11 @@ export class OfficeModel {
   /** Whoever had the task is interrupted when it is taken away, everybody when it is cancelled, nobody by being given it again. */
   private handOver(before: ModelTask, after: ModelTask): void {
     if (before.state !== 'CANCELLED' && after.state === 'CANCELLED') this.runs.interrupt(null, after.id);
-    if (before.assignee !== null && before.assignee !== after.assignee)
-      this.runs.interrupt(before.assignee, after.id);
+    if (!isClosed(before) && isClosed(after))
+      this.runs.dropStaleRetries(after.id, (run) => this.tasks.staleness(run));
+    if (before.assignee === null || before.assignee === after.assignee) return;
+    this.runs.interrupt(before.assignee, after.id);
+    this.runs.dropRetriesOf(before.assignee, after.id);
   }
 
   private write(task: ModelTask, owed: readonly Owed[], now: number): readonly ModelNote[] {

@@ -146,8 +146,15 @@ export async function end(
   const isFinal = how === 'failed for good';
   const report = how === 'finished' ? world.finish(agent) : world.fail(agent, isFinal);
   const actual = await report.then(() => [], codeOf);
-  const isTaken = model.runs.end(run, how === 'finished' ? 'finished' : 'failed', isFinal);
+  const isTaken = how === 'finished' ? model.runs.finish(run) : model.fail(run, isFinal, world.now);
   await world.expectEqual(model, isTaken ? [] : 'claim_lost', actual);
+}
+
+/** Whoever is at work has failed so often already that the next failure is the last. */
+export async function spendRetries(model: OfficeModel, world: OfficeWorld): Promise<void> {
+  await world.spendRetries();
+  model.runs.spendRetries();
+  await world.expectEqual(model);
 }
 
 export async function cancel(place: number, model: OfficeModel, world: OfficeWorld): Promise<void> {
@@ -177,6 +184,8 @@ export async function sweep(model: OfficeModel, world: OfficeWorld): Promise<voi
 
 export async function switchWorkspace(model: OfficeModel, world: OfficeWorld): Promise<void> {
   model.admission.paused = !model.admission.paused;
+  if (model.admission.paused) model.runs.pause(world.now);
+  else model.runs.resume(world.now);
   await world.setPaused(model.admission.paused);
   await world.expectEqual(model);
 }

@@ -8,7 +8,7 @@ const STATEMENTS = {
   tasks: 'id, state, assignee_agent_profile_id AS assignee, assignment_generation, updated_at FROM tasks',
   notes:
     'task_id, assignment_generation, agent_profile_id AS agent, reason, payload, idempotency_key AS key, due_at, created_at FROM wake_notes',
-  runs: 'id, agent_profile_id AS agent, reason, payload, task_id, actor_type, actor_id, status, coalesced_count AS count, idempotency_key AS key, requested_at, attempt, lease_expires_at, cancel_reason, is_conclusive, interrupt_requested_at IS NOT NULL AS is_interrupted FROM runs',
+  runs: 'id, agent_profile_id AS agent, reason, payload, task_id, actor_type, actor_id, status, coalesced_count AS count, idempotency_key AS key, requested_at, attempt, retry_count, scheduled_retry_at, lease_expires_at, cancel_reason, is_conclusive, interrupt_requested_at IS NOT NULL AS is_interrupted FROM runs',
   ledger: 'run_id, payload, idempotency_key AS key, requested_at FROM run_wakes',
   decisions:
     'agent_profile_id AS agent, task_id, reason, outcome, error, first_at, last_at, count FROM decisions',

@@ -3,6 +3,7 @@ import { AgentsService } from '../../src/agents/agents.service.js';
 import { Transactions } from '../../src/database/transactions.js';
 import type { Reaction } from '../../src/office/reactivity/reaction.js';
 import type { Claim } from '../../src/runs/claim.js';
+import { RETRY_DELAYS_MS } from '../../src/runs/retry-policy.js';
 import { RunsService } from '../../src/runs/runs.service.js';
 import { WorkspacesService } from '../../src/workspaces/workspaces.service.js';
 import { aWorkspace, anAgent } from '../../src/testing.js';
@@ -105,6 +106,14 @@ export class OfficeWorld {
     });
     for (const claim of claims) this.held.set(claim.agent.id, claim);
     return claims.map(({ run }) => run.id);
+  }
+
+  async spendRetries(): Promise<void> {
+    const transactions = this.reveille.get(Transactions);
+    await transactions.run(async () => {
+      const spent = `UPDATE runs SET retry_count = ${RETRY_DELAYS_MS.length} WHERE claim_token_hash IS NOT NULL`;
+      await transactions.writing().query(spent);
+    });
   }
 
   finish(agent: number): Promise<unknown> {

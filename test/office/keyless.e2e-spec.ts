@@ -6,6 +6,7 @@ import { movedBy } from '../support/metrics.js';
 import { type Office, anOffice } from '../support/office.js';
 import { pick } from '../support/pick.js';
 import { type LogLine, RecordingLogger } from '../support/recording-logger.js';
+import { spendRetries } from '../support/retries.js';
 import { TestReveille, useReveille } from '../support/reveille.js';
 import { assign, comment, newTask, patch, runsAbout, seat } from '../support/tasks.js';
 
@@ -75,6 +76,7 @@ onEachDatabase('wakes that have no key', (database) => {
       workerId: 'w',
     });
     const { claimToken } = pick(body.claims);
+    await spendRetries(reveille(), runId);
     const failed = await worker.post(`/v1/runs/${runId}/fail`, { claimToken, error: 'it fails' });
     expect(failed.body).toMatchObject({ status: 'failed' });
   }

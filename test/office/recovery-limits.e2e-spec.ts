@@ -6,6 +6,7 @@ import {
 } from '../../src/office/recovery/recovery-limits.js';
 import { onEachDatabase } from '../support/databases.js';
 import { type Forgotten, countOf, end, forgotten, recover, waiting } from '../support/recoveries.js';
+import { spendRetries } from '../support/retries.js';
 import { TestReveille, useReveille } from '../support/reveille.js';
 
 const [FIRST_GAP_MS, SECOND_GAP_MS] = RECOVERY_GAPS_MS;
@@ -83,12 +84,14 @@ onEachDatabase('how often a task is started anew', (database) => {
       expect(await countOf(reveille(), lost)).toMatchObject({ recoveries: 1 });
     });
 
-    /** The task’s run has failed, its worker having said so, and somebody has put the task back. */
+    /** The task’s run has failed for the last time, its worker having said so, and somebody has put the task back. */
     const failedBy = async (report: object) => {
       const lost = await forgotten(reveille());
       const { scene, taskId } = lost;
       await recover(reveille());
-      const failed = await scene.report(await scene.claim(), 'fail', { error: 'broken', ...report });
+      const held = await scene.claim();
+      await spendRetries(reveille(), held.run.id);
+      const failed = await scene.report(held, 'fail', { error: 'broken', ...report });
       expect(failed).toMatchObject({ status: 200, body: { status: 'failed' } });
       await scene.change({ state: 'TODO' }, { taskId });
       await recover(reveille(), HOURS_MS);
@@ -103,11 +106,24 @@ onEachDatabase('how often a task is started anew', (database) => {
       expect(await failedBy(report)).toHaveLength(1);
     });
 
-    it('while it is in progress: the first claim has started it', async () => {
+    it('while its run waits to be tried again', async () => {
       const lost = await forgotten(reveille());
       const { scene, taskId } = lost;
       await recover(reveille());
       await scene.report(await scene.claim(), 'fail', { error: 'broken' });
+      await scene.change({ state: 'TODO' }, { taskId });
+      await recover(reveille(), HOURS_MS);
+      expect(await waiting(lost)).toMatchObject([{ retryCount: 1 }]);
+      expect(await countOf(reveille(), lost)).toMatchObject({ recoveries: 1 });
+    });
+
+    it('while it is in progress: the first claim has started it', async () => {
+      const lost = await forgotten(reveille());
+      const { scene, taskId } = lost;
+      await recover(reveille());
+      const held = await scene.claim();
+      await spendRetries(reveille(), held.run.id);
+      await scene.report(held, 'fail', { error: 'broken' });
       expect(await scene.task(taskId)).toMatchObject({ state: 'IN_PROGRESS' });
       await recover(reveille(), HOURS_MS);
       expect(await waiting(lost)).toEqual([]);

@@ -36,6 +36,7 @@ export function aRun(given: Partial<Run>): Run {
     errorMessage: null,
     cancelReason: null,
     isConclusive: null,
+    retryOf: null,
     ...given,
   };
 }

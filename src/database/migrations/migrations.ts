@@ -7,6 +7,7 @@ import { ReadableViews1790000000006 } from './1790000000006-readable-views.js';
 import { Decisions1790000000007 } from './1790000000007-decisions.js';
 import { Reactivity1790000000008 } from './1790000000008-reactivity.js';
 import { QueueHeads1790000000009 } from './1790000000009-queue-heads.js';
+import { Retries1790000000010 } from './1790000000010-retries.js';
 import { RunHistory1790000000011 } from './1790000000011-run-history.js';
 
 /** Every migration, oldest first. One that has been released is never edited. */
@@ -20,5 +21,6 @@ export const MIGRATIONS = [
   Decisions1790000000007,
   Reactivity1790000000008,
   QueueHeads1790000000009,
+  Retries1790000000010,
   RunHistory1790000000011,
 ] as const;

@@ -11,6 +11,9 @@ import { NotesRepository } from './notes.repository.js';
 /** How long a note is its driver's before it counts as abandoned, in milliseconds. */
 export const LEASE_MS = 30_000;
 
+/** The task that a wake is about, if only by an empty id, and which of its assignments it tells of. */
+type NoteSubject = Pick<Task, 'id' | 'workspaceId' | 'assignmentGeneration'>;
+
 /** Writes down what is owed, in the transaction that owes it. Whoever does drives the notes and has to carry them out. */
 @Injectable()
 export class NoteBook {
@@ -21,7 +24,7 @@ export class NoteBook {
     private readonly ids: Ids,
   ) {}
 
-  async write(task: Task, owed: readonly Owed[]): Promise<readonly Note[]> {
+  async write(task: NoteSubject, owed: readonly Owed[]): Promise<readonly Note[]> {
     const notes: Note[] = [];
     for (const one of owed) {
       notes.push(await (one.agentProfileId === null ? this.insert(task, one) : this.writeOne(task, one)));
@@ -30,14 +33,14 @@ export class NoteBook {
   }
 
   /** A wake that its producer has no key for is counted with it. */
-  async writeOne(task: Task, { key, ...wake }: ProducedWake): Promise<WakeNote> {
+  async writeOne(task: NoteSubject, { key, ...wake }: ProducedWake): Promise<WakeNote> {
     if (typeof key === 'string') return this.insert(task, wake, key);
     this.scheduler.reportKeyless(wake.reason, key);
     return this.insert(task, wake);
   }
 
   private async insert<Owes extends Cascade | Omit<ProducedWake, 'key'>>(
-    { id: taskId, workspaceId, assignmentGeneration }: Task,
+    { id: taskId, workspaceId, assignmentGeneration }: NoteSubject,
     owed: Owes,
     idempotencyKey: string | null = null,
   ) {

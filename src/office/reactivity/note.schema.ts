@@ -8,7 +8,7 @@ export type CascadeReason = Extract<WakeReason, 'task_blockers_resolved' | 'task
 interface NoteFields {
   readonly id: string;
   readonly workspaceId: string;
-  /** The task that the wake is about, and which of its assignments it tells of. */
+  /** The task that the wake is about, `''` for none, and which of its assignments it tells of. */
   readonly taskId: string;
   readonly assignmentGeneration: number;
   readonly payload: string;

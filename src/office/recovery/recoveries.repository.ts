@@ -12,14 +12,17 @@ import {
 } from './recovery-limits.js';
 import { type Recovery, RecoverySchema } from './recovery.schema.js';
 
-/** What must hold of a task for it to have been forgotten, in the words of the indexes `tasks_unstarted` and `runs_task`. */
+/**
+ * What must hold of a task for it to have been forgotten, in the words of the indexes `tasks_unstarted` and `runs_task`. A
+ * coordinator that has heard of the failure of a task's run has not started the task.
+ */
 const UNSTARTED = [
   `task.kind = 'office' AND task.state = 'TODO' AND task.assignee_agent_profile_id IS NOT NULL`,
   'task.created_at > :youngerThan AND task.updated_at <= :untouchedSince',
   `EXISTS (SELECT 1 FROM agents agent WHERE agent.id = task.assignee_agent_profile_id AND ${runnable('agent')})`,
   `NOT ${paused('task.workspace_id')}`,
   'NOT EXISTS (SELECT 1 FROM wake_notes note WHERE note.task_id = task.id AND note.agent_profile_id = task.assignee_agent_profile_id)',
-  `NOT EXISTS (SELECT 1 FROM runs run WHERE run.workspace_id = task.workspace_id AND run.task_id = task.id AND run.task_id <> '' AND (run.status IN ('queued', 'claimed', 'finished') OR run.is_conclusive))`,
+  `NOT EXISTS (SELECT 1 FROM runs run WHERE run.workspace_id = task.workspace_id AND run.task_id = task.id AND run.task_id <> '' AND run.reason <> 'agent_error' AND (run.status IN ('queued', 'claimed', 'finished') OR run.is_conclusive))`,
   `NOT EXISTS (SELECT 1 FROM task_recoveries recovery WHERE recovery.task_id = task.id AND recovery.assignment_generation = task.assignment_generation AND (recovery.recoveries >= :most OR ${tooSoon()}))`,
 ];
 
