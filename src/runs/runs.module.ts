@@ -16,6 +16,7 @@ import { RunEndings } from './run-endings.js';
 import { RunFailures } from './run-failures.js';
 import { RunGauges } from './run-gauges.repository.js';
 import { RunInterrupts } from './run-interrupts.js';
+import { RunKeys } from './run-keys.js';
 import { RunLeases } from './run-leases.js';
 import { RunNews } from './run-news.js';
 import { RunSessions } from './run-sessions.js';
@@ -57,6 +58,7 @@ import { WaitingRetries } from './waiting-retries.js';
     RunFailures,
     WaitingRetries,
     RunEndings,
+    RunKeys,
     RunsService,
   ],
   exports: [
@@ -67,6 +69,8 @@ import { WaitingRetries } from './waiting-retries.js';
     RunEndings,
     FinalFailures,
     WaitingRetries,
+    RunKeys,
+    RunNews,
     RunSignal,
     RunInterrupts,
     Staleness,
