@@ -1,11 +1,14 @@
-import { Body, Controller, Get, HttpCode, Param, Post, Query } from '@nestjs/common';
-import type { Principal } from '../auth/principal.js';
+import { Body, Controller, Delete, Get, HttpCode, HttpStatus, Param, Post, Query, Res } from '@nestjs/common';
+import { HttpAdapterHost } from '@nestjs/core';
+import { type Principal, actorOf } from '../auth/principal.js';
 import { toIsoOrNull } from '../clock/iso.js';
 import { ForbiddenError } from '../errors/reveille-error.js';
 import { ClaimExplainer } from '../runs/claim-explainer.js';
 import type { Run } from '../runs/run.schema.js';
+import { RunKeys } from '../runs/run-keys.js';
 import { viewRun, viewWake } from '../runs/run-view.js';
 import { RunsService } from '../runs/runs.service.js';
+import { RunRetries } from '../scheduler/run-retries.js';
 import { Caller } from './auth/caller.decorator.js';
 import { Rights } from './auth/rights.decorator.js';
 import { visible } from './auth/visibility.js';
@@ -17,6 +20,9 @@ export class RunsController {
   constructor(
     private readonly runs: RunsService,
     private readonly explainer: ClaimExplainer,
+    private readonly retries: RunRetries,
+    private readonly keys: RunKeys,
+    private readonly adapterHost: HttpAdapterHost,
   ) {}
 
   /** Newest first; an agent is shown its own. */
@@ -56,6 +62,28 @@ export class RunsController {
   async cancel(@Caller() caller: Principal, @Param('id') id: string, @Body() { reason }: CancelDto) {
     visible(caller, await this.runs.get(id), 'run');
     return viewRun(await this.runs.cancel(id, reason));
+  }
+
+  /** Answers 201 with a new run, 200 with one that waited or was made before. */
+  @Post(':id/retry')
+  @Rights('admin', 'user')
+  async retry(
+    @Caller() caller: Principal,
+    @Param('id') id: string,
+    @Res({ passthrough: true }) response: unknown,
+  ) {
+    visible(caller, await this.runs.get(id), 'run');
+    const { run, isNew } = await this.retries.retry(id, actorOf(caller));
+    this.adapterHost.httpAdapter.status(response, isNew ? HttpStatus.CREATED : HttpStatus.OK);
+    return viewRun(run);
+  }
+
+  @Delete(':id/key')
+  @HttpCode(204)
+  @Rights('admin', 'user')
+  async freeKey(@Caller() caller: Principal, @Param('id') id: string): Promise<void> {
+    visible(caller, await this.runs.get(id), 'run');
+    await this.keys.free(id);
   }
 
   private async readable(caller: Principal, id: string): Promise<Run> {

@@ -48,6 +48,13 @@ export class RunNews {
     });
   }
 
+  /** A person has had a run that had ended tried again. */
+  retriedByHand(): void {
+    this.transactions.afterCommit(() => {
+      this.telemetry.retried('by_hand');
+    });
+  }
+
   /** The run's agent may have another one waiting. */
   freed(): void {
     this.transactions.afterCommit(() => {

@@ -21,6 +21,7 @@ import { RunFailures } from './run-failures.js';
 import { RunGauges } from './run-gauges.repository.js';
 import { RunHistory } from './run-history.repository.js';
 import { RunInterrupts } from './run-interrupts.js';
+import { RunKeys } from './run-keys.js';
 import { RunLeases } from './run-leases.js';
 import { RunNews } from './run-news.js';
 import { RunSessions } from './run-sessions.js';
@@ -67,6 +68,7 @@ import { WaitingRetries } from './waiting-retries.js';
     WaitingRetries,
     RunEndings,
     ClaimWaits,
+    RunKeys,
     RunsService,
   ],
   exports: [
@@ -79,6 +81,8 @@ import { WaitingRetries } from './waiting-retries.js';
     RetriesRepository,
     FinalFailures,
     WaitingRetries,
+    RunKeys,
+    RunNews,
     RunSignal,
     RunInterrupts,
     Staleness,

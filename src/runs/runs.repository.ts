@@ -130,6 +130,13 @@ export class RunsRepository {
     await this.transactions.writing().delete(RunWakeSchema, { ...key });
   }
 
+  /** Lets go of every key that the run holds, its own and those merged in it. */
+  async freeKeys(runId: string): Promise<void> {
+    const manager = this.transactions.writing();
+    await manager.update(RunSchema, { id: runId }, { idempotencyKey: null });
+    await manager.update(RunWakeSchema, { runId }, { idempotencyKey: null });
+  }
+
   /** The wakes merged in a run, oldest first, at most `limit`; none when the run answers a single wake. */
   wakesOf(runId: string, limit: number): Promise<RunWake[]> {
     return this.transactions

@@ -3,6 +3,7 @@ import { Dialect } from '../database/dialect.js';
 import { Transactions } from '../database/transactions.js';
 import { EventLog } from '../events/event-log.js';
 import { Ids } from '../random/ids.js';
+import { WAKES_LIMIT } from '../runs/claim.js';
 import { type Run, RUN_KEY_INDEX, RUN_WAKE_KEY_INDEX } from '../runs/run.schema.js';
 import { subjectOf } from '../runs/run-subject.js';
 import { RunSignal } from '../runs/run-signal.js';
@@ -39,15 +40,27 @@ export class RunQueue {
   async insert(wake: Wake, workspaceId: string): Promise<Run> {
     const run = newRun(this.ids.next(), workspaceId, wake);
     await this.unlessKeyTaken(wake, () => this.runs.insert(run));
-    await this.events.append({
-      type: 'run.queued',
-      workspaceId,
-      subject: subjectOf(run),
-      data: { reason: run.reason, idempotencyKey: run.idempotencyKey },
-    });
-    this.transactions.afterCommit(() => {
-      this.signal.send();
-    });
+    await this.announce(run);
+    return run;
+  }
+
+  /**
+   * A new row for what an ended run was to do. Every wake that was merged in that is told again, as many as a claim
+   * tells of: what only their payloads say would be lost otherwise. Their keys stay with the ended run.
+   */
+  async insertAgain(wake: Wake, ended: Run): Promise<Run> {
+    const merged = await this.runs.wakesOf(ended.id, WAKES_LIMIT);
+    const run: Run = {
+      ...newRun(this.ids.next(), ended.workspaceId, wake),
+      coalescedCount: merged.length === 0 ? 1 : ended.coalescedCount,
+      retryOf: ended.id,
+    };
+    await this.runs.insert(run);
+    for (const one of merged) {
+      const id = one.id === ended.id ? run.id : this.ids.next();
+      await this.note(run, { ...one, id, idempotencyKey: null });
+    }
+    await this.announce(run);
     return run;
   }
 
@@ -85,6 +98,15 @@ export class RunQueue {
   /** Frees the wake's key in the ledger, where only a row whose run is gone still has it. */
   async freeLedgerKey({ idempotencyKey, keyScope }: Wake, workspaceId: string): Promise<void> {
     if (idempotencyKey !== null) await this.runs.forgetMergedKey({ workspaceId, keyScope, idempotencyKey });
+  }
+
+  private async announce(run: Run): Promise<void> {
+    const { workspaceId, reason, idempotencyKey, retryOf } = run;
+    const data = { reason, idempotencyKey, ...(retryOf === null ? {} : { retryOf }) };
+    await this.events.append({ type: 'run.queued', workspaceId, subject: subjectOf(run), data });
+    this.transactions.afterCommit(() => {
+      this.signal.send();
+    });
   }
 
   /** Asked after the row was changed and so locked: what was read before may be somebody else's merge ago. */

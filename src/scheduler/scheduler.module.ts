@@ -12,7 +12,9 @@ import { AdmissionReports } from './admission-reports.js';
 import { AdmissionTelemetry } from './admission-telemetry.js';
 import { Explainer } from './explainer.js';
 import { RunQueue } from './run-queue.js';
+import { RunRetries } from './run-retries.js';
 import { SchedulerService } from './scheduler.service.js';
+import { StandingGates } from './standing-gates.js';
 import { StepwiseFacts } from './stepwise-facts.js';
 
 @Module({
@@ -27,8 +29,10 @@ import { StepwiseFacts } from './stepwise-facts.js';
     Explainer,
     StepwiseFacts,
     RunQueue,
+    StandingGates,
+    RunRetries,
     SchedulerService,
   ],
-  exports: [SchedulerService, AdmissionTelemetry],
+  exports: [SchedulerService, RunRetries, AdmissionTelemetry],
 })
 export class SchedulerModule {}

@@ -1,4 +1,5 @@
 import { createHash } from 'node:crypto';
+import type { Actor } from '../auth/principal.js';
 import { storable } from '../database/storable.js';
 import { parseObject } from '../runs/run-payload.js';
 
@@ -31,6 +32,12 @@ export function readPayload(payload: string): PayloadFacts {
     actorType: readText(fields['actor_type']),
     actorId: fields['actor_id'] === '' ? null : readText(fields['actor_id']),
   };
+}
+
+/** The same payload with another actor. What is no object names none, and stays as it is. */
+export function actedBy(payload: string, { type, id }: Actor): string {
+  const fields = parseObject(payload);
+  return fields === null ? payload : JSON.stringify({ ...fields, actor_type: type, actor_id: id });
 }
 
 function readTaskId(value: unknown): string | null {
