@@ -84,6 +84,19 @@ export class EventRepository {
     return old.length;
   }
 
+  /** When the oldest event was told that has no number yet; null when all of them have. */
+  async oldestUnnumberedAt(): Promise<number | null> {
+    const oldest = await this.transactions
+      .reading()
+      .createQueryBuilder(EventSchema, 'event')
+      .where('event.number IS NULL')
+      .orderBy('event.at')
+      .addOrderBy('event.id')
+      .limit(1)
+      .getOne();
+    return oldest?.at ?? null;
+  }
+
   async lastNumber(): Promise<number> {
     const row = await this.transactions.reading().findOneByOrFail(EventSequenceSchema, { id: ONLY_ROW });
     return row.last;

@@ -2,6 +2,7 @@ import { Module } from '@nestjs/common';
 import { AgentsModule } from '../agents/agents.module.js';
 import { AuthModule } from '../auth/auth.module.js';
 import { EventsModule } from '../events/events.module.js';
+import { MetricsModule } from '../metrics/metrics.module.js';
 import { RunsModule } from '../runs/runs.module.js';
 import { SchedulerModule } from '../scheduler/scheduler.module.js';
 import { SessionsModule } from '../sessions/sessions.module.js';
@@ -18,6 +19,7 @@ import { ParticipantsService } from './participants.service.js';
 import { Cascades } from './reactivity/cascades.js';
 import { NoteBook } from './reactivity/note-book.js';
 import { NoteSweep } from './reactivity/note-sweep.js';
+import { NoteTelemetry } from './reactivity/note-telemetry.js';
 import { NotesRepository } from './reactivity/notes.repository.js';
 import { Reactivity } from './reactivity/reactivity.service.js';
 import { WhatItWakes } from './reactivity/what-it-wakes.js';
@@ -31,6 +33,7 @@ import { TasksService } from './tasks.service.js';
 const INNER = [
   NotesRepository,
   NoteBook,
+  NoteTelemetry,
   Cascades,
   Reactivity,
   WhatItWakes,
@@ -58,6 +61,7 @@ const SERVICES = [
     AgentsModule,
     AuthModule,
     EventsModule,
+    MetricsModule,
     RunsModule,
     SchedulerModule,
     SessionsModule,

@@ -108,13 +108,17 @@ export class RunEndings {
     await this.transactions.run(async () => {
       const run = await this.claims.lock(id);
       if (run?.claimTokenHash == null || run.leaseExpiresAt === null || run.leaseExpiresAt >= endedBy) return;
-      const changes = run.status === 'claimed' ? this.failures.afterLoss(run, lostLimit) : {};
+      const changes = run.status === 'claimed' ? this.failures.afterLoss(run, lostLimit) : null;
       await this.claims.change(id, run.status, { ...changes, ...UNHELD });
       await this.letGo(run);
-      if (changes.status === 'failed')
-        await this.failures.conclude({ ...run, ...changes }, { reason: 'worker_lost' });
+      if (changes !== null) await this.tellOfLoss({ ...run, ...changes });
     });
     await this.failures.settled(id);
+  }
+
+  private async tellOfLoss(run: Run): Promise<void> {
+    this.news.leaseLost(run.status === 'failed' ? 'failed' : 'queued');
+    if (run.status === 'failed') await this.failures.conclude(run, { reason: 'worker_lost' });
   }
 
   private async cancelLocked(run: Run, reason: string, isConclusive: true | null): Promise<Run> {

@@ -55,6 +55,13 @@ export class RunNews {
     });
   }
 
+  /** A claimed run was taken back, because its worker was not heard of in time. */
+  leaseLost(outcome: 'queued' | 'failed'): void {
+    this.transactions.afterCommit(() => {
+      this.telemetry.leaseLost(outcome);
+    });
+  }
+
   /** The run's agent may have another one waiting. */
   freed(): void {
     this.transactions.afterCommit(() => {

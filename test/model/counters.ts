@@ -38,6 +38,7 @@ export function withoutGauges(builder: TestingModuleBuilder): TestingModuleBuild
   const nothing = {
     counts: () => Promise.resolve({ queued: 0, claimed: 0 }),
     oldestQueuedAt: () => Promise.resolve(null),
+    oldestDueAt: () => Promise.resolve(null),
   };
   return builder.overrideProvider(RunGauges).useValue(nothing);
 }

@@ -38,6 +38,7 @@ function withoutGauges(builder: TestingModuleBuilder): TestingModuleBuilder {
   const nothing = {
     counts: () => Promise.resolve({ queued: 0, claimed: 0 }),
     oldestQueuedAt: () => Promise.resolve(null),
+    oldestDueAt: () => Promise.resolve(null),
   };
   return builder.overrideProvider(RunGauges).useValue(nothing);
 }

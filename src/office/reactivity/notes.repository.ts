@@ -8,6 +8,9 @@ import { type Note, NoteSchema } from './note.schema.js';
 /** An agent that is gone holds nothing back: whoever takes its note up finds out. */
 const AGENT_STANDS_BY = `EXISTS (SELECT 1 FROM agents agent WHERE agent.id = note.agent_profile_id AND agent.deleted_at IS NULL AND NOT ${runnable('agent')})`;
 
+/** That nothing parks the note. */
+const UNPARKED = `NOT ${AGENT_STANDS_BY} AND NOT ${paused('note.workspace_id')}`;
+
 /** Every statement over the wakes that are owed. */
 @Injectable()
 export class NotesRepository {
@@ -34,8 +37,19 @@ export class NotesRepository {
       .reading()
       .createQueryBuilder(NoteSchema, 'note')
       .where('note.dueAt <= :now', { now })
-      .andWhere(`NOT ${AGENT_STANDS_BY} AND NOT ${paused('note.workspace_id')}`);
+      .andWhere(UNPARKED);
     return byId(query, after, limit);
+  }
+
+  /** When the oldest note was written that no pause parks, whoever drives it; null when there is none. */
+  async oldestAt(): Promise<number | null> {
+    const row = await this.transactions
+      .reading()
+      .createQueryBuilder(NoteSchema, 'note')
+      .select('min(note.createdAt)', 'at')
+      .where(UNPARKED)
+      .getRawOne<{ at: number | string | null }>();
+    return row?.at == null ? null : Number(row.at);
   }
 
   /** Takes the note over until the given instant, unless somebody else did since it was read. */
