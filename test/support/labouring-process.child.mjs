@@ -1,6 +1,7 @@
 /**
  * A server of its own on a database that others use too, whose worker ends every run as soon as it has it. Sends `ready`
- * once it stands; asked to wake, it asks for those wakes, some at a time; asked to rest, it answers when no run is left.
+ * once it stands; asked to wake, it asks for those wakes, some at a time; asked to rest, it stops working when no run is
+ * left, and answers.
  */
 import { createRequire } from 'node:module';
 import { NestFactory } from '@nestjs/core';
@@ -98,9 +99,12 @@ const rest = async () => {
   for (;;) {
     const heard = hint();
     const { queued, claimed } = await gauges.counts();
-    if (queued + claimed === 0) return;
+    if (queued + claimed === 0) break;
     await heard;
   }
+  stopping = true;
+  // The last end may be known to the database before it is known here.
+  await labouring;
 };
 
 /** @param {Orders} orders */

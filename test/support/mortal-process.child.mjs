@@ -51,7 +51,8 @@ function die(sql) {
  */
 function fateOf(sql) {
   const own = strand.getStore();
-  if (own === undefined) return null;
+  // Hints to other processes are gathered and sent in their own time, at no fixed place among the statements.
+  if (own === undefined || sql.startsWith('SELECT pg_notify')) return null;
   const number = sent[own].push(sql);
   return death?.strand === own && death.statement === number ? death.moment : null;
 }

@@ -18,5 +18,6 @@ const said = new Promise((resolve) => process.once('message', resolve));
 process.send?.('ready');
 await said;
 await Promise.all(tally.keys.map((key) => tally.countOne(database, key)));
+await database.onApplicationShutdown();
 await dataSource.destroy();
 process.disconnect();
