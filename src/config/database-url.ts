@@ -20,3 +20,9 @@ export function parseDatabaseUrl(url: string): DatabaseTarget {
   if (/^postgres(ql)?:\/\/./.test(url) && URL.canParse(url)) return { kind: 'postgres', url };
   throw new Error('must be sqlite:<file>, sqlite::memory: or postgres://<host>/<database>');
 }
+
+/** Whether the database of that `DATABASE_URL` is gone with the process. */
+export function isTemporary(databaseUrl: string): boolean {
+  const target = parseDatabaseUrl(databaseUrl);
+  return target.kind === 'sqlite' && target.file === null;
+}

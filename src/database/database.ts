@@ -1,6 +1,7 @@
 import type { OnApplicationShutdown } from '@nestjs/common';
 import type { ClientConfig } from 'pg';
 import { DataSource } from 'typeorm';
+import { isTemporary } from '../config/database-url.js';
 import { type Channel, SilentChannel } from './channel.js';
 import { sqliteReaderOptions } from './data-source-options.js';
 import type { Dialect } from './dialect.js';
@@ -43,7 +44,10 @@ export class Database implements OnApplicationShutdown {
   }
 
   /** Migrates when asked to, and opens the readers that SQLite needs beside its writer. */
-  static async open(writer: DataSource, options: { migrate: boolean }): Promise<Database> {
+  static async open(
+    writer: DataSource,
+    options: { readonly migrate: boolean; readonly databaseUrl: string },
+  ): Promise<Database> {
     if (writer.options.type === 'postgres') {
       if (options.migrate) await migrate(writer);
       return new Database(
@@ -53,8 +57,9 @@ export class Database implements OnApplicationShutdown {
         await amongOthers(writer),
       );
     }
-    // An acknowledged wake survives the loss of power, not only of the process.
-    await writer.query('PRAGMA synchronous = FULL');
+    // An acknowledged wake survives the loss of power, not only of the process, where its database outlives either.
+    const level = isTemporary(options.databaseUrl) ? 'OFF' : 'FULL';
+    await writer.query(`PRAGMA synchronous = ${level}`);
     if (options.migrate) await migrate(writer);
     const readers = await openReaders(writer);
     return new Database(new SqliteDialect(), new SqliteTransactions(writer, readers), writer, alone(readers));

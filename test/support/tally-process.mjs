@@ -12,8 +12,9 @@ const { Database } = {
     require('../../dist/src/database/database.js')
   ),
 };
-const dataSource = await migratedDataSource(process.argv[2] ?? '');
-const database = await Database.open(dataSource, { migrate: false });
+const databaseUrl = process.argv[2] ?? '';
+const dataSource = await migratedDataSource(databaseUrl);
+const database = await Database.open(dataSource, { migrate: false, databaseUrl });
 const said = new Promise((resolve) => process.once('message', resolve));
 process.send?.('ready');
 await said;
