@@ -18,7 +18,7 @@ const REQUIREMENTS = join(ROOT, 'docs', 'requirements');
 const PAGE = join(ROOT, 'docs', 'traceability.md');
 
 const CRITERION =
-  /^- \*\*((?:AC-OFFICE-(?:ASSIGN-RATE|SESSION-IDENTITY)-\d{3}\.|RUN-DEDUP-|COALESCING-)\d+)\*\* .*?(?:\(pending: (\d+)\))?$/;
+  /^- \*\*((?:AC-OFFICE-(?:ASSIGN-RATE|SESSION-IDENTITY|WORKER)-\d{3}\.|RUN-DEDUP-|COALESCING-)\d+)\*\* .*?(?:\(pending: (\d+)\))?$/;
 const LANDED = /^Landed: (\d+(?:, *\d+)*)$/;
 /** Wider than the ids of our criteria, so that a mistyped id in a title is noticed instead of overlooked. */
 const LOOKS_LIKE_ID = /^(?:AC|RUN-DEDUP|COALESCING)-/;

@@ -24,7 +24,7 @@ onEachDatabase('old events', (database) => {
       ),
     );
 
-  it('are forgotten once they are older than a week, and not at the week itself', async () => {
+  it('AC-OFFICE-WORKER-007.4 are forgotten once they are older than a week, and not at the week itself', async () => {
     await tell('edge');
     reveille().clock.advance(WEEK_MS);
     await tell('edge');
@@ -35,7 +35,7 @@ onEachDatabase('old events', (database) => {
     expect(await read('edge')).toHaveLength(1);
   });
 
-  it('leave the numbering as it was, though all of them are gone', async () => {
+  it('AC-OFFICE-WORKER-007.4 leave the numbering as it was, though all of them are gone', async () => {
     await tell('all');
     const last = await log().latest();
     reveille().clock.advance(WEEK_MS + 1);
@@ -46,7 +46,7 @@ onEachDatabase('old events', (database) => {
     expect((await read('all')).map(({ number }) => number)).toEqual([last + 1]);
   });
 
-  it('stay while they have no number, and are then numbered after everything that was shown', async () => {
+  it('AC-OFFICE-WORKER-007.4 stay while they have no number, and are then numbered after everything that was shown', async () => {
     await insert('unnumbered', null, reveille().clock.now() - 2 * WEEK_MS);
     await log().forgetOld();
     const last = await reveille().get(EventRepository).lastNumber();
@@ -56,7 +56,7 @@ onEachDatabase('old events', (database) => {
     expect(await read('unnumbered')).toEqual([]);
   });
 
-  it('stay behind a younger one with a lower number, so that what is missing is always the beginning', async () => {
+  it('AC-OFFICE-WORKER-007.4 stay behind a younger one with a lower number, so that what is missing is always the beginning', async () => {
     await tell('holed');
     const lowest = await log().latest();
     await insert('old-but-later', lowest + 1, reveille().clock.now() - WEEK_MS - 1, 'holed');
@@ -70,7 +70,7 @@ onEachDatabase('old events', (database) => {
     expect(await read('holed')).toEqual([]);
   });
 
-  it('go in batches, and once when two servers look at once', async () => {
+  it('AC-OFFICE-WORKER-007.4 go in batches, and once when two servers look at once', async () => {
     const old = reveille().clock.now() - WEEK_MS - 1;
     const last = await log().latest();
     await asOutsider(reveille(), async (outsider) => {

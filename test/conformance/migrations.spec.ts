@@ -154,6 +154,24 @@ onEachDatabase('the schema', (name) => {
     );
   });
 
+  it('AC-OFFICE-WORKER-003.3 has the end of a lease in no index, so that a heartbeat updates nothing but its row', async () => {
+    const indexes = (await objects(dataSource)).filter((what) => what.startsWith('index '));
+    expect(indexes.some((what) => what.includes('scheduled_retry_at'))).toBe(true);
+    expect(indexes.filter((what) => what.includes('lease_expires_at'))).toEqual([]);
+  });
+
+  it('AC-OFFICE-WORKER-001.2 refuses a second run of one agent that somebody holds, whoever writes it', async () => {
+    const hold = (id: string, status: string, hash: string) =>
+      dataSource.query(`
+        INSERT INTO runs (id, workspace_id, agent_profile_id, reason, payload, status, coalesced_count, key_scope,
+          requested_at, retry_count, attempt, claim_token_hash)
+        VALUES ('${id}', 'workspace', 'agent', 'ping', '{}', '${status}', 1, '', 0, 0, 1, ${hash})`);
+    await hold('claimed', 'claimed', 'NULL');
+    await expect(hold('second', 'claimed', 'NULL')).rejects.toThrow(/unique/i);
+    await expect(hold('cancelled', 'cancelled', `'not let go of'`)).rejects.toThrow(/unique/i);
+    await dataSource.query('DELETE FROM runs');
+  });
+
   // SQLite has no type for instants that a view could show.
   if (name === 'postgres') {
     it.each(['runs', 'task_sessions'])(

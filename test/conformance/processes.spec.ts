@@ -35,13 +35,13 @@ describe('processes on one PostgreSQL', () => {
     });
   };
 
-  it('hear each other’s signals', async () => {
+  it('AC-OFFICE-WORKER-009.2 hear each other’s signals', async () => {
     const heard = heardBy(other());
     one().get(RunSignal).send();
     await heard;
   });
 
-  it('hear of an interrupt by its run, however many are told at once', async () => {
+  it('AC-OFFICE-WORKER-009.2 hear of an interrupt by its run, however many are told at once', async () => {
     const gates = Array.from({ length: 1_000 }, (_, place) => ({
       id: `run:${String(place)}`,
       heard: new Gate(),
@@ -57,7 +57,7 @@ describe('processes on one PostgreSQL', () => {
     await gates[0]?.heard.passed;
   });
 
-  it('hold a name one at a time, and let go of it when they die', async () => {
+  it('AC-OFFICE-WORKER-009.3 hold a name one at a time, and let go of it when they die', async () => {
     const inside = new Gate();
     const leave = new Gate();
     const holding = one()
@@ -88,7 +88,7 @@ describe('processes on one PostgreSQL', () => {
     await holding;
   });
 
-  it('hear each other again after the line was cut, and look once for what they may have missed', async () => {
+  it('AC-OFFICE-WORKER-009.2 hear each other again after the line was cut, and look once for what they may have missed', async () => {
     const looked = heardBy(other());
     await cut();
     await looked;
@@ -97,7 +97,7 @@ describe('processes on one PostgreSQL', () => {
     await heard;
   });
 
-  it('agree on the time when one machine’s clock is wrong, whichever way', async () => {
+  it('AC-OFFICE-WORKER-009.4 agree on the time when one machine’s clock is wrong, whichever way', async () => {
     for (const wrong of [-600_000, 600_000]) {
       const clock = new SystemClock();
       clock.correct(wrong);

@@ -39,13 +39,13 @@ onEachDatabase('a claim that may wait', (database) => {
     return { scene, office: scene.office, runId };
   }
 
-  it('is answered at once when something is there', async () => {
+  it('AC-OFFICE-WORKER-001.5 is answered at once when something is there', async () => {
     const { office, runId } = await woken();
     const { body } = await claim(office.worker, { waitSeconds: 60 });
     expect(body.claims).toMatchObject([{ run: { id: runId } }]);
   });
 
-  it('is answered with nothing when its time is up, also by a clock that stands still', async () => {
+  it('AC-OFFICE-WORKER-001.5 is answered with nothing when its time is up, also by a clock that stands still', async () => {
     const office = await anOffice(reveille());
     const waited = await millisecondsOf(async () => {
       expect((await claim(office.worker, { waitSeconds: 1 })).body).toEqual({ claims: [] });
@@ -54,7 +54,7 @@ onEachDatabase('a claim that may wait', (database) => {
     expect(waited).toBeLessThan(5 * SECOND_MS);
   });
 
-  it('hears of a wake by the signal: five in a row come sooner than five looks a second apart', async () => {
+  it('AC-OFFICE-WORKER-001.5 hears of a wake by the signal: five in a row come sooner than five looks a second apart', async () => {
     const office = await anOffice(reveille(), 5);
     const waited = await millisecondsOf(async () => {
       for (const agent of office.agents) {
@@ -95,7 +95,7 @@ onEachDatabase('a claim that may wait', (database) => {
     expect((await answer).body.claims).toHaveLength(1);
   });
 
-  it('finds a retry that has become due, of which nothing tells', async () => {
+  it('AC-OFFICE-WORKER-002.4 finds a retry that has become due, of which nothing tells', async () => {
     const { scene, office, runId } = await woken();
     const due = reveille().clock.now() + 60 * SECOND_MS;
     await scene.sql(`UPDATE runs SET scheduled_retry_at = ${due} WHERE id = '${runId}'`);
@@ -107,7 +107,7 @@ onEachDatabase('a claim that may wait', (database) => {
     expect(waited).toBeLessThan(2 * SECOND_MS);
   });
 
-  it('is refused within a second when its token is revoked', async () => {
+  it('AC-OFFICE-WORKER-001.6 is refused within a second when its token is revoked', async () => {
     const office = await anOffice(reveille());
     const { id, worker } = await anotherWorker(office);
     const { answer } = await waitingClaim(reveille(), worker);
@@ -120,7 +120,7 @@ onEachDatabase('a claim that may wait', (database) => {
     expect((await claim(office.worker)).body.claims).toHaveLength(1);
   });
 
-  it('is refused at the next look when its token has expired', async () => {
+  it('AC-OFFICE-WORKER-001.6 is refused at the next look when its token has expired', async () => {
     const office = await anOffice(reveille());
     const expiresAt = new Date(reveille().clock.now() + 60 * SECOND_MS).toISOString();
     const { worker } = await anotherWorker(office, { expiresAt });
@@ -132,7 +132,7 @@ onEachDatabase('a claim that may wait', (database) => {
     expect(waited).toBeLessThan(2 * SECOND_MS);
   });
 
-  it('is refused, and given nothing, when its token is revoked behind the server’s back as a run comes', async () => {
+  it('AC-OFFICE-WORKER-001.6 is refused, and given nothing, when its token is revoked behind the server’s back as a run comes', async () => {
     const { scene, office } = await woken();
     await scene.pause();
     const { id, worker } = await anotherWorker(office);
@@ -151,7 +151,7 @@ onEachDatabase('a claim that may wait', (database) => {
     });
   });
 
-  it('is one of fifty: fifty wakes come to fifty agents, each once, and one look goes on at a time', async () => {
+  it('AC-OFFICE-WORKER-001.5 is one of fifty: fifty wakes come to fifty agents, each once, and one look goes on at a time', async () => {
     const office = await anOffice(reveille(), 50);
     const answers = await waitingClaims(reveille(), 50, () => claim(office.worker, { waitSeconds: 60 }));
     const mostAtOnce = await mostLooksDuring(async () => {
@@ -178,7 +178,7 @@ onEachDatabase('a claim that may wait', (database) => {
   });
 
   describe('whose caller hangs up', () => {
-    it('takes nothing for nobody', async () => {
+    it('AC-OFFICE-WORKER-001.6 takes nothing for nobody', async () => {
       const { scene, office } = await woken();
       await scene.pause();
       const looked = emptyLooks(reveille(), 1);
@@ -189,28 +189,31 @@ onEachDatabase('a claim that may wait', (database) => {
       expect((await scene.claim()).run).toMatchObject({ attempt: 1 });
     });
 
-    it.each(['at once', 'when it has waited'])('puts back what it is being given %s', async (when) => {
-      const { scene, office, runId } = await woken();
-      const mustWait = when === 'when it has waited';
-      if (mustWait) await scene.pause();
-      const [given, mayAnswer] = [new Gate(), new Gate()];
-      const looked = mustWait ? emptyLooks(reveille(), 1) : Promise.resolve();
-      const hangUp = await claimToHangUpOn(office);
-      await looked;
-      const restore = aroundEachLook(reveille(), async (look) => {
-        const claims = await look();
-        if (claims.length > 0) given.open();
-        if (claims.length > 0) await mayAnswer.passed;
-        return claims;
-      });
-      if (mustWait) await scene.resume();
-      await given.passed;
-      await hangUp();
-      restore();
-      mayAnswer.open();
-      const { body } = await claim(office.worker, { waitSeconds: 60 });
-      expect(body.claims).toMatchObject([{ run: { id: runId, attempt: 1 } }]);
-    });
+    it.each(['at once', 'when it has waited'])(
+      'AC-OFFICE-WORKER-001.6 puts back what it is being given %s',
+      async (when) => {
+        const { scene, office, runId } = await woken();
+        const mustWait = when === 'when it has waited';
+        if (mustWait) await scene.pause();
+        const [given, mayAnswer] = [new Gate(), new Gate()];
+        const looked = mustWait ? emptyLooks(reveille(), 1) : Promise.resolve();
+        const hangUp = await claimToHangUpOn(office);
+        await looked;
+        const restore = aroundEachLook(reveille(), async (look) => {
+          const claims = await look();
+          if (claims.length > 0) given.open();
+          if (claims.length > 0) await mayAnswer.passed;
+          return claims;
+        });
+        if (mustWait) await scene.resume();
+        await given.passed;
+        await hangUp();
+        restore();
+        mayAnswer.open();
+        const { body } = await claim(office.worker, { waitSeconds: 60 });
+        expect(body.claims).toMatchObject([{ run: { id: runId, attempt: 1 } }]);
+      },
+    );
   });
 
   /** A worker with a token of its own. */
@@ -265,7 +268,7 @@ onEachDatabase('a claim that may wait', (database) => {
 });
 
 onEachDatabase('a server that stops while claims wait', (database) => {
-  it('answers them with nothing, and claims nothing from then on', async () => {
+  it('AC-OFFICE-WORKER-008.1 answers them with nothing, and claims nothing from then on', async () => {
     const running = await listening(database);
     const scene = await OfficeScene.open(running);
     const answers = await waitingClaims(running, 10, () => claim(scene.office.worker, { waitSeconds: 60 }));

@@ -31,7 +31,7 @@ onEachDatabase('claiming over HTTP', (database) => {
     return claim;
   }
 
-  it('takes a run from its claim through its session to its end', async () => {
+  it('AC-OFFICE-WORKER-001.3 AC-OFFICE-WORKER-001.4 takes a run from its claim through its session to its end', async () => {
     const office = await assigned();
     const claim = await claimOne(office);
     expect(claim.run).toMatchObject({ status: 'claimed', attempt: 1 });
@@ -62,7 +62,7 @@ onEachDatabase('claiming over HTTP', (database) => {
     expect(late).toMatchObject({ status: 409, body: { code: 'claim_lost' } });
   });
 
-  it('lets the agent act inside its run with the token of the claim, and no longer', async () => {
+  it('AC-OFFICE-WORKER-001.3 lets the agent act inside its run with the token of the claim, and no longer', async () => {
     const office = await assigned();
     const { run, claimToken, agentToken } = await claimOne(office);
     const agent = office.admin.as(agentToken);
@@ -71,7 +71,7 @@ onEachDatabase('claiming over HTTP', (database) => {
     expect((await agent.get('/v1/me')).status).toBe(401);
   });
 
-  it('never hands out two runs of one agent', async () => {
+  it('AC-OFFICE-WORKER-001.2 never hands out two runs of one agent', async () => {
     const office = await assigned();
     await office.user.post('/v1/wakes', { agentProfileId: office.agents[0], reason: 'hello', payload: {} });
     const answers = await Promise.all(
@@ -82,7 +82,7 @@ onEachDatabase('claiming over HTTP', (database) => {
     expect(answers.flatMap(({ body }) => body.claims)).toHaveLength(1);
   });
 
-  it('cancels at the claim what has been overtaken', async () => {
+  it('AC-OFFICE-WORKER-002.3 cancels at the claim what has been overtaken', async () => {
     const office = await assigned();
     await office.user.patch(`/v1/tasks/${office.taskId}`, { assigneeAgentProfileId: null });
     const { body } = await office.worker.post<Claims>('/v1/runs/claim', { workerId: 'w' });
@@ -93,7 +93,7 @@ onEachDatabase('claiming over HTTP', (database) => {
     ]);
   });
 
-  it('keeps the agent busy after a cancel until its worker has let go', async () => {
+  it('AC-OFFICE-WORKER-004.1 keeps the agent busy after a cancel until its worker has let go', async () => {
     const office = await assigned();
     const { run, claimToken } = await claimOne(office);
     const cancelled = await office.user.post(`/v1/runs/${run.id}/cancel`, { reason: 'no longer needed' });
@@ -112,7 +112,7 @@ onEachDatabase('claiming over HTTP', (database) => {
     expect(again).toMatchObject({ status: 409, body: { code: 'illegal_transition' } });
   });
 
-  it('hands out nothing in a paused workspace, and tells a running turn to stop', async () => {
+  it('AC-OFFICE-WORKER-002.1 AC-OFFICE-WORKER-004.2 hands out nothing in a paused workspace, and tells a running turn to stop', async () => {
     const office = await assigned();
     const { run, claimToken } = await claimOne(office);
     await office.user.put(`/v1/workspaces/${office.workspaceId}/pause`, { reason: 'stop' });
@@ -127,7 +127,7 @@ onEachDatabase('claiming over HTTP', (database) => {
     );
   });
 
-  it('interrupts the turn of an agent whose task is given to another, and ends its conversation', async () => {
+  it('AC-OFFICE-WORKER-004.3 interrupts the turn of an agent whose task is given to another, and ends its conversation', async () => {
     const office = await assigned();
     const { run, claimToken } = await claimOne(office);
     const opened = await office.worker.post<{ session: { id: string } }>(`/v1/runs/${run.id}/session`, {

@@ -54,7 +54,7 @@ onEachDatabase('leases', (database) => {
   const sweep = () => reveille().get(Sweeps).sweep();
   const statusOf = async ({ user }: Office, id: string) => (await user.get<object>(`/v1/runs/${id}`)).body;
 
-  it('puts a run back whose holder was not heard of in time, and refuses the holder from then on', async () => {
+  it('AC-OFFICE-WORKER-005.1 AC-OFFICE-WORKER-001.4 puts a run back whose holder was not heard of in time, and refuses the holder from then on', async () => {
     const office = await assigned();
     const { run, claimToken, agentToken } = await claim(office);
     leases.instant += 30 * SECOND_MS;
@@ -69,7 +69,7 @@ onEachDatabase('leases', (database) => {
     expect((await claim(office)).run).toMatchObject({ id: run.id, attempt: 2 });
   });
 
-  it('leaves a run alone that was heard of between the look and the taking back', async () => {
+  it('AC-OFFICE-WORKER-005.1 leaves a run alone that was heard of between the look and the taking back', async () => {
     const office = await assigned();
     const { run, claimToken } = await claim(office);
     leases.instant += 31 * SECOND_MS;
@@ -80,7 +80,7 @@ onEachDatabase('leases', (database) => {
     expect(await statusOf(office, run.id)).toMatchObject({ status: 'claimed' });
   });
 
-  it('gives a run up whose worker is lost each time', async () => {
+  it('AC-OFFICE-WORKER-005.2 gives a run up whose worker is lost each time', async () => {
     const office = await assigned();
     for (let attempt = 1; attempt <= WORKER_LOST_LIMIT; attempt++) {
       expect((await claim(office)).run.attempt).toBe(attempt);
@@ -93,7 +93,7 @@ onEachDatabase('leases', (database) => {
     ]);
   });
 
-  it('frees the agent of a cancelled run whose worker never lets go', async () => {
+  it('AC-OFFICE-WORKER-004.1 frees the agent of a cancelled run whose worker never lets go', async () => {
     const office = await assigned();
     const { run } = await claim(office);
     await office.user.post(`/v1/runs/${run.id}/cancel`, { reason: 'no longer' });
@@ -104,7 +104,7 @@ onEachDatabase('leases', (database) => {
     expect((await claim(office)).run.id).not.toBe(run.id);
   });
 
-  it('never both cancels a run and hands it out', async () => {
+  it('AC-OFFICE-WORKER-004.1 never both cancels a run and hands it out', async () => {
     const office = await assigned();
     const runs = await office.user.get<{ items: { id: string }[] }>(`/v1/runs?taskId=${office.taskId}`);
     const id = runs.body.items[0]?.id ?? '';
@@ -119,7 +119,7 @@ onEachDatabase('leases', (database) => {
     }
   });
 
-  it('ends a turn before it begins when the task was given to another since the claim', async () => {
+  it('AC-OFFICE-WORKER-004.3 ends a turn before it begins when the task was given to another since the claim', async () => {
     const office = await assigned();
     const { run, claimToken } = await claim(office);
     await office.user.patch(`/v1/tasks/${office.taskId}`, { assigneeAgentProfileId: office.agents[1] });

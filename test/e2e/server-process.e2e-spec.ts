@@ -53,7 +53,7 @@ onEachDatabase('stopping the server', (name: DatabaseName) => {
   });
   afterEach(() => database.drop());
 
-  it('loses no acknowledged wake when it is told to stop under load, and exits with 0', async () => {
+  it('AC-OFFICE-WORKER-008.3 loses no acknowledged wake when it is told to stop under load, and exits with 0', async () => {
     const first = await start({ DATABASE_URL: databaseUrl(name, database), WORKER: 'off' });
     const url = await first.url();
     await call(url, '/v1/workspaces', { id: 'w', name: 'W' });

@@ -79,7 +79,7 @@ onEachDatabase('a server that is told to stop', (name: DatabaseName) => {
     );
   }
 
-  it('ends ten claims that wait within a second, and itself', async () => {
+  it('AC-OFFICE-WORKER-008.1 ends ten claims that wait within a second, and itself', async () => {
     const { server, url } = await serving({ WORKER: 'off' });
     const waiting = await tenWaiting(url);
     const start = performance.now();
@@ -90,7 +90,7 @@ onEachDatabase('a server that is told to stop', (name: DatabaseName) => {
     expect(performance.now() - start).toBeLessThan(3 * SECOND_MS);
   });
 
-  it('is unready and claims nothing while it drains, tells its turns to end, and puts back whoever does not', async () => {
+  it('AC-OFFICE-WORKER-008.1 AC-OFFICE-WORKER-008.2 is unready and claims nothing while it drains, tells its turns to end, and puts back whoever does not', async () => {
     const { server, url } = await serving({ DRAIN_SECONDS: '3' });
     await atWork(url);
     const waiting = await tenWaiting(url);
@@ -116,7 +116,7 @@ onEachDatabase('a server that is told to stop', (name: DatabaseName) => {
   // SQLite has one writer: nobody can keep a sweep waiting and let others write.
   if (name === 'sqlite') return;
 
-  it('ends claims that wait at once also when a sweep takes its time', async () => {
+  it('AC-OFFICE-WORKER-008.1 ends claims that wait at once also when a sweep takes its time', async () => {
     const { server, url } = await serving({ WORKER: 'off' });
     const waiting = await tenWaiting(url);
     await onPostgres(database.url, async (outsider) => {

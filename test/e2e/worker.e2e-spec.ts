@@ -152,7 +152,7 @@ onEachDatabase('running agents in this process', (database) => {
 });
 
 onEachDatabase('a server that stops while agents run', (database) => {
-  it('lets none of them keep it, and puts their runs back without an attempt spent', async () => {
+  it('AC-OFFICE-WORKER-008.2 lets none of them keep it, and puts their runs back without an attempt spent', async () => {
     const running = await TestReveille.serve(database, {
       worker: true,
       clock: new SystemClock(),

@@ -17,7 +17,7 @@ onEachDatabase('the lives of runs against their model', (database) => {
   const reveille = useReveille(() => TestReveille.start(database, {}, adjusted));
 
   it(
-    'claims, keeps, puts back and ends runs after every sequence as the contract says',
+    'AC-OFFICE-WORKER-001.2 AC-OFFICE-WORKER-001.4 AC-OFFICE-WORKER-004.1 AC-OFFICE-WORKER-005.1 AC-OFFICE-WORKER-005.5 AC-OFFICE-WORKER-006.2 claims, keeps, puts back and ends runs after every sequence as the contract says',
     async () => {
       const sequences = fc.commands(livesCommands, { maxCommands: 12, size: 'max' });
       await fc.assert(

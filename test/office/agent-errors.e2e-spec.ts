@@ -48,7 +48,7 @@ onEachDatabase('a run that nobody will try again', (database) => {
     expect(await scene.notes()).toEqual([]);
   }
 
-  it('U-157 wakes the coordinator, who is told which run, whose, about what, and why it failed', async () => {
+  it('AC-OFFICE-WORKER-006.4 U-157 wakes the coordinator, who is told which run, whose, about what, and why it failed', async () => {
     const scene = await open();
     const held = await assigned(scene);
     expect(await scene.report(held, 'fail', FINAL)).toMatchObject({
@@ -77,7 +77,7 @@ onEachDatabase('a run that nobody will try again', (database) => {
     expect(await scene.events('run.failure_unheard')).toEqual([]);
   });
 
-  it('U-157 is one wake for each of two runs', async () => {
+  it('AC-OFFICE-WORKER-006.4 U-157 is one wake for each of two runs', async () => {
     const scene = await open();
     const first = await assigned(scene);
     await scene.report(first, 'fail', FINAL);
@@ -98,7 +98,7 @@ onEachDatabase('a run that nobody will try again', (database) => {
     ]);
   });
 
-  it('U-220 wakes the coordinator when it is out of retries, and not before', async () => {
+  it('AC-OFFICE-WORKER-006.4 U-220 wakes the coordinator when it is out of retries, and not before', async () => {
     const scene = await open();
     const held = await assigned(scene);
     await scene.report(held, 'fail', { error: 'it fails' });
@@ -110,7 +110,7 @@ onEachDatabase('a run that nobody will try again', (database) => {
     expect(await escalations(scene)).toHaveLength(1);
   });
 
-  it('wakes the coordinator when its worker was lost too often', async () => {
+  it('AC-OFFICE-WORKER-006.4 wakes the coordinator when its worker was lost too often', async () => {
     const scene = await open();
     await scene.assign(scene.agent());
     for (let lost = 0; lost < WORKER_LOST_LIMIT; lost++) {

@@ -55,7 +55,7 @@ onEachDatabase('trying a run again by hand', (database) => {
     return runId;
   }
 
-  it('makes a new run of one that has failed, for the same agent, task and reason, without a key', async () => {
+  it('AC-OFFICE-WORKER-006.7 makes a new run of one that has failed, for the same agent, task and reason, without a key', async () => {
     const scene = await open();
     const { run } = await failed(scene);
     reveille().clock.advance(60_000);
@@ -88,7 +88,7 @@ onEachDatabase('trying a run again by hand', (database) => {
     expect((await scene.claim()).run.id).toBe(answer.body.id);
   });
 
-  it('makes a new run of one that was cancelled', async () => {
+  it('AC-OFFICE-WORKER-006.7 makes a new run of one that was cancelled', async () => {
     const scene = await open();
     const id = await cancelled(scene);
     expect(await retry(scene, id)).toMatchObject({ status: 201, body: { retryOf: id } });
@@ -168,7 +168,7 @@ onEachDatabase('trying a run again by hand', (database) => {
     expect(four.body.wakes).toHaveLength(4);
   });
 
-  it('lets a run that waits be due now', async () => {
+  it('AC-OFFICE-WORKER-006.7 lets a run that waits be due now', async () => {
     const scene = await open();
     const { run } = await waiting(scene);
     const moves = await movedBy(reveille(), RETRIES, async () => {
@@ -187,7 +187,7 @@ onEachDatabase('trying a run again by hand', (database) => {
     expect(await scene.runs()).toMatchObject([{ retryCount: 1, attempt: 2 }]);
   });
 
-  it('is answered by the same new run until that has ended', async () => {
+  it('AC-OFFICE-WORKER-006.7 is answered by the same new run until that has ended', async () => {
     const scene = await open();
     const id = await cancelled(scene);
     const { body } = await retry(scene, id);
@@ -200,7 +200,7 @@ onEachDatabase('trying a run again by hand', (database) => {
     expect(again.body.id).not.toBe(body.id);
   });
 
-  it('is one new run when two ask at once', async () => {
+  it('AC-OFFICE-WORKER-006.7 is one new run when two ask at once', async () => {
     const scene = await open();
     const id = await cancelled(scene);
     const answers = await Promise.all([1, 2, 3, 4].map(() => retry(scene, id)));
@@ -295,7 +295,7 @@ onEachDatabase('freeing the key of a run', (database) => {
     return (await office.user.post<WakeAnswer>('/v1/wakes', body)).body;
   };
 
-  it('lets its wake be sent again, and leaves the run as it is otherwise', async () => {
+  it('AC-OFFICE-WORKER-006.8 lets its wake be sent again, and leaves the run as it is otherwise', async () => {
     const scene = await open();
     const { runId } = await wake(scene, 'a key');
     await scene.report(await scene.claim(), 'finish');
@@ -318,7 +318,7 @@ onEachDatabase('freeing the key of a run', (database) => {
     expect(await scene.runs()).toEqual(before);
   });
 
-  it('frees the keys that were merged in it as well', async () => {
+  it('AC-OFFICE-WORKER-006.8 frees the keys that were merged in it as well', async () => {
     const scene = await open();
     const { runId } = await wake(scene, 'one');
     expect(await wake(scene, 'two')).toMatchObject({ outcome: 'coalesced', runId });

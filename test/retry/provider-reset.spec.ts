@@ -120,7 +120,7 @@ describe('the instant that a provider names', () => {
     expect(inMs(message)).toBeNull();
   });
 
-  it('is believed up to the horizon and no further', () => {
+  it('AC-OFFICE-WORKER-006.3 is believed up to the horizon and no further', () => {
     const days = RESET_HORIZON_MS / (24 * HOUR);
     expect(inMs(`try again in ${days} days`)).toBe(RESET_HORIZON_MS);
     expect(inMs(`try again in ${days} days 1 ms`)).toBeNull();

@@ -54,7 +54,7 @@ onEachDatabase('a run that fails', (database) => {
     return { scene, held };
   }
 
-  it('U-210 U-211 is queued again as it was, counted up from what is stored, with what it complained about', async () => {
+  it('AC-OFFICE-WORKER-006.2 U-210 U-211 is queued again as it was, counted up from what is stored, with what it complained about', async () => {
     const scene = await assigned();
     const other = await scene.create({ assigneeAgentProfileId: scene.agent(1) });
     const [before] = await scene.runs(scene.office.taskId);
@@ -91,7 +91,7 @@ onEachDatabase('a run that fails', (database) => {
     expect((await scene.office.admin.as(held.agentToken).get('/v1/me')).status).toBe(401);
   });
 
-  it('U-220 is tried four times more, each when its time has come, and has failed then', async () => {
+  it('AC-OFFICE-WORKER-006.1 U-220 is tried four times more, each when its time has come, and has failed then', async () => {
     const scene = await assigned();
     const attempts: number[] = [];
     for (const [index, delay] of RETRY_DELAYS_MS.entries()) {
@@ -120,7 +120,7 @@ onEachDatabase('a run that fails', (database) => {
     expect(await scene.events('run.failed')).toHaveLength(1);
   });
 
-  it('waits for the instant that its provider names, which is told and counted so', async () => {
+  it('AC-OFFICE-WORKER-006.3 waits for the instant that its provider names, which is told and counted so', async () => {
     const scene = await assigned();
     const held = await scene.claim();
     const error = 'Rate limit reached. Please try again in 20s.';
@@ -132,7 +132,7 @@ onEachDatabase('a run that fails', (database) => {
     });
   });
 
-  it('has failed at once when its worker calls trying again useless', async () => {
+  it('AC-OFFICE-WORKER-006.4 has failed at once when its worker calls trying again useless', async () => {
     const scene = await assigned();
     const held = await scene.claim();
     const moves = await movedBy(reveille(), 'office_run_retries_total', () =>
@@ -142,7 +142,7 @@ onEachDatabase('a run that fails', (database) => {
     expect(await stored(scene, held)).toMatchObject({ status: 'failed', retryCount: 0, isConclusive: true });
   });
 
-  it('is its key’s still, so a redelivery is answered by it, and it is no redelivery of itself', async () => {
+  it('AC-OFFICE-WORKER-006.2 is its key’s still, so a redelivery is answered by it, and it is no redelivery of itself', async () => {
     const { scene, held } = await waiting();
     const { idempotencyKey } = await stored(scene, held);
     const wake = { agentProfileId: scene.agent(), reason: 'task_assigned', payload: {}, idempotencyKey };
@@ -165,7 +165,7 @@ onEachDatabase('a run that fails', (database) => {
     expect((await scene.claim()).run.id).toBe(body.runId);
   });
 
-  it('U-106 has used up its share of the allowance once, whatever becomes of it', async () => {
+  it('AC-OFFICE-WORKER-006.2 U-106 has used up its share of the allowance once, whatever becomes of it', async () => {
     const scene = await OfficeScene.open(reveille());
     await scene.assign(scene.agent(1), { by: scene.asAgent() });
     const at = now();
@@ -184,7 +184,7 @@ onEachDatabase('a run that fails', (database) => {
     expect(await count()).toEqual([at]);
   });
 
-  it('is given up when its worker was lost five times, failures of its own not counted', async () => {
+  it('AC-OFFICE-WORKER-005.2 is given up when its worker was lost five times, failures of its own not counted', async () => {
     const { scene, held } = await waiting();
     reveille().clock.advance(FIRST_DELAY_MS);
     for (let lost = 1; lost <= WORKER_LOST_LIMIT; lost++) {
@@ -203,7 +203,7 @@ onEachDatabase('a run that fails', (database) => {
       return stored(scene, held);
     };
 
-    it('is cancelled', async () => {
+    it('AC-OFFICE-WORKER-006.5 is cancelled', async () => {
       const scene = await assigned();
       const run = await failAfter(TOO_OLD_MS + 1, scene);
       expect(run).toMatchObject({ status: 'cancelled', cancelReason: 'run_too_old', finishedAt: now() });
@@ -211,11 +211,11 @@ onEachDatabase('a run that fails', (database) => {
       expect(await scene.events('run.cancelled')).toMatchObject([{ data: { reason: 'run_too_old' } }]);
     });
 
-    it('is tried again a day after, but not later', async () => {
+    it('AC-OFFICE-WORKER-006.5 is tried again a day after, but not later', async () => {
       expect(await failAfter(TOO_OLD_MS, await assigned())).toMatchObject({ status: 'queued' });
     });
 
-    it('is no older by the time for which its workspace was paused', async () => {
+    it('AC-OFFICE-WORKER-006.5 is no older by the time for which its workspace was paused', async () => {
       const scene = await assigned();
       reveille().clock.advance(HOUR_MS);
       for (const pauseMs of [20 * HOUR_MS, 3 * HOUR_MS]) {
@@ -237,7 +237,7 @@ onEachDatabase('a run that fails', (database) => {
       expect(await failAfter(TOO_OLD_MS + 1, scene)).toMatchObject({ cancelReason: 'run_too_old' });
     });
 
-    it('is not asked when it would not be tried again', async () => {
+    it('AC-OFFICE-WORKER-006.5 is not asked when it would not be tried again', async () => {
       const scene = await assigned();
       reveille().clock.advance(TOO_OLD_MS + 1);
       const held = await scene.claim();
@@ -246,7 +246,7 @@ onEachDatabase('a run that fails', (database) => {
       expect(await stored(scene, held)).toMatchObject({ status: 'failed' });
     });
 
-    it('is not cancelled while its worker is only lost', async () => {
+    it('AC-OFFICE-WORKER-006.5 is not cancelled while its worker is only lost', async () => {
       const scene = await assigned();
       reveille().clock.advance(TOO_OLD_MS + 1);
       await scene.claim();
@@ -256,7 +256,7 @@ onEachDatabase('a run that fails', (database) => {
   });
 
   describe('and waits', () => {
-    it('is cancelled when a newer one of the same agent, task and reason has finished', async () => {
+    it('AC-OFFICE-WORKER-006.6 is cancelled when a newer one of the same agent, task and reason has finished', async () => {
       const { scene, held } = await waiting();
       await scene.assign(scene.agent());
       const newer = await scene.claim();
@@ -269,7 +269,7 @@ onEachDatabase('a run that fails', (database) => {
     });
 
     it.each(['reason', 'agent_profile_id', 'task_id'])(
-      'goes on waiting when a newer one with another %s has finished',
+      'AC-OFFICE-WORKER-006.6 goes on waiting when a newer one with another %s has finished',
       async (column) => {
         const { scene, held } = await waiting();
         await scene.assign(scene.agent());
@@ -292,7 +292,7 @@ onEachDatabase('a run that fails', (database) => {
       expect(await stored(scene, held)).toMatchObject({ status: 'queued' });
     });
 
-    it('goes on waiting when a newer one has failed, or an older one has finished', async () => {
+    it('AC-OFFICE-WORKER-006.6 goes on waiting when a newer one has failed, or an older one has finished', async () => {
       const { scene, held } = await waiting();
       await scene.assign(scene.agent());
       const newer = await scene.claim();
@@ -317,17 +317,20 @@ onEachDatabase('a run that fails', (database) => {
       expect(await stored(scene, first)).toMatchObject({ status: 'queued', reason: 'task_comment' });
     });
 
-    it('is cancelled when its task is given to another', async () => {
+    it('AC-OFFICE-WORKER-006.6 is cancelled when its task is given to another', async () => {
       const { scene, held } = await waiting();
       await scene.assign(scene.agent(1));
       expect(await stored(scene, held)).toMatchObject({ cancelReason: 'task_assignee_changed' });
     });
 
-    it.each(['COMPLETED', 'CANCELLED'])('is cancelled when its task is %s', async (state) => {
-      const { scene, held } = await waiting();
-      await scene.change({ state });
-      expect(await stored(scene, held)).toMatchObject({ status: 'cancelled', cancelReason: 'task_closed' });
-    });
+    it.each(['COMPLETED', 'CANCELLED'])(
+      'AC-OFFICE-WORKER-006.6 is cancelled when its task is %s',
+      async (state) => {
+        const { scene, held } = await waiting();
+        await scene.change({ state });
+        expect(await stored(scene, held)).toMatchObject({ status: 'cancelled', cancelReason: 'task_closed' });
+      },
+    );
 
     it('goes on waiting when its task is closed and its reason does not speak to the assignee', async () => {
       const scene = await OfficeScene.open(reveille());

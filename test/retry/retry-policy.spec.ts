@@ -19,7 +19,7 @@ describe('when a failed run is tried again', () => {
     [2, 30 * MINUTE],
     [3, 120 * MINUTE],
   ])(
-    'U-220 waits after %i retries for the delay of the table, and for a quarter more at most',
+    'AC-OFFICE-WORKER-006.1 U-220 waits after %i retries for the delay of the table, and for a quarter more at most',
     (retryCount, delay) => {
       const plan = (chance: number) => planRetry({ retryCount, error: 'it fails' }, NOW, chance);
       expect(plan(0)).toEqual({ at: NOW + delay, cause: 'backoff' });
@@ -29,14 +29,14 @@ describe('when a failed run is tried again', () => {
   );
 
   it.each([4, 5, 100, -1, 0.5])(
-    'U-220 U-211 not once more after %f retries, whatever a provider says',
+    'AC-OFFICE-WORKER-006.1 U-220 U-211 not once more after %f retries, whatever a provider says',
     (retryCount) => {
       expect(planRetry({ retryCount, error: 'try again in 20s' }, NOW, 0)).toBeNull();
     },
   );
 
   it.each([0, 3])(
-    'lets the instant that a provider names win over the table, and adds a little',
+    'AC-OFFICE-WORKER-006.3 lets the instant that a provider names win over the table, and adds a little',
     (retryCount) => {
       const plan = (error: string) => planRetry({ retryCount, error }, NOW, 0.9);
       const at = NOW + 20_000 + RESET_GRACE_MS;
@@ -64,7 +64,7 @@ describe('when a failed run is tried again', () => {
 });
 
 describe('U-221 what is too old to be tried again', () => {
-  it('is what was requested more than a day ago, pauses not counted', () => {
+  it('AC-OFFICE-WORKER-006.5 is what was requested more than a day ago, pauses not counted', () => {
     const at = NOW - TOO_OLD_MS;
     expect(isTooOld(at, NOW, 0)).toBe(false);
     expect(isTooOld(at - 1, NOW, 0)).toBe(true);

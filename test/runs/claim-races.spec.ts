@@ -15,14 +15,14 @@ const TAKES = 'UPDATE "runs" SET "status" = ';
 onEachDatabase('claims at once', (database) => {
   const reveille = useReveille(() => TestReveille.start(database));
 
-  it('of three runs by eight claimers: each is given to one, five are given nothing', async () => {
+  it('AC-OFFICE-WORKER-001.2 of three runs by eight claimers: each is given to one, five are given nothing', async () => {
     const desk = await Desk.open(reveille());
     for (const agent of await desk.workplace.agents(3)) await desk.queued(agent);
     const runs = await claimAtOnce(desk, { claimers: 8, winners: 3 });
     expect(new Set(runs.map(({ id }) => id)).size).toBe(3);
   });
 
-  it('of two runs of each of three agents by ten claimers: one is given out for each agent', async () => {
+  it('AC-OFFICE-WORKER-001.2 of two runs of each of three agents by ten claimers: one is given out for each agent', async () => {
     const desk = await Desk.open(reveille());
     const agents = await desk.workplace.agents(3);
     for (const reason of ['first', 'second']) for (const agent of agents) await desk.queued(agent, reason);

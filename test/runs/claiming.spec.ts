@@ -8,7 +8,7 @@ const HOUR_MS = 60 * MINUTE_MS;
 onEachDatabase('what a claim takes', (database) => {
   const reveille = useReveille(() => TestReveille.start(database));
 
-  it('is the oldest run of the agent that is asked for, and leaves the others as they are', async () => {
+  it('AC-OFFICE-WORKER-001.1 is the oldest run of the agent that is asked for, and leaves the others as they are', async () => {
     const desk = await Desk.open(reveille());
     const [asked, other] = [await desk.workplace.agent(), await desk.workplace.agent()];
     const older = await desk.queued(other);
@@ -21,7 +21,7 @@ onEachDatabase('what a claim takes', (database) => {
       expect(await desk.run(id)).toMatchObject({ status: 'queued', claimedAt: null, attempt: 0 });
   });
 
-  it('is nothing where everything is claimed or has ended, and for an agent that nobody knows', async () => {
+  it('AC-OFFICE-WORKER-001.1 is nothing where everything is claimed or has ended, and for an agent that nobody knows', async () => {
     const desk = await Desk.open(reveille());
     const [busy, done] = [await desk.workplace.agent(), await desk.workplace.agent()];
     await desk.queued(busy);
@@ -35,7 +35,7 @@ onEachDatabase('what a claim takes', (database) => {
     expect(await desk.claim([])).toBeNull();
   });
 
-  it('passes over an agent that holds a run, whatever waits for it', async () => {
+  it('AC-OFFICE-WORKER-002.1 passes over an agent that holds a run, whatever waits for it', async () => {
     const desk = await Desk.open(reveille());
     const [busy, free] = [await desk.workplace.agent(), await desk.workplace.agent()];
     await desk.queuedMinutely(busy, 2);
@@ -45,7 +45,7 @@ onEachDatabase('what a claim takes', (database) => {
     expect(await desk.claim()).toBeNull();
   });
 
-  it('is a retry when it is due and not before, and one that waits keeps nobody else waiting', async () => {
+  it('AC-OFFICE-WORKER-002.4 is a retry when it is due and not before, and one that waits keeps nobody else waiting', async () => {
     const desk = await Desk.open(reveille());
     const agent = await desk.workplace.agent();
     const [later, due] = await desk.queuedMinutely(agent, 2);

@@ -53,7 +53,7 @@ onEachDatabase('a run that is explained', (database) => {
   const reveille = useReveille(() => TestReveille.start(database));
 
   it(
-    'is called claimable exactly when the next claim for its agent takes it, whatever happened before',
+    'AC-OFFICE-WORKER-010.2 is called claimable exactly when the next claim for its agent takes it, whatever happened before',
     async () => {
       let claimable = 0;
       await fc.assert(

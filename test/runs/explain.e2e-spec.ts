@@ -53,7 +53,7 @@ onEachDatabase('what keeps a run from being claimed', (database) => {
   const alter = (scene: OfficeScene, runId: string, column: string, value: number | string | null) =>
     scene.sql(`UPDATE runs SET ${column} = $1 WHERE id = $2`, [value, runId]);
 
-  it('is nothing when the next claim takes it', async () => {
+  it('AC-OFFICE-WORKER-010.1 is nothing when the next claim takes it', async () => {
     const scene = await open();
     const run = await assigned(scene);
     expect(await explain(scene, run)).toEqual({ claimable: true, blockers: [] });
@@ -61,7 +61,7 @@ onEachDatabase('what keeps a run from being claimed', (database) => {
   });
 
   describe('not_queued', () => {
-    it('once it is claimed, and once it has ended', async () => {
+    it('AC-OFFICE-WORKER-010.1 once it is claimed, and once it has ended', async () => {
       const scene = await open();
       const run = await wake(scene);
       const held = await scene.claim();
@@ -75,7 +75,7 @@ onEachDatabase('what keeps a run from being claimed', (database) => {
       ]);
     });
 
-    it('and nothing else of an ended run, whatever its task or others have come to', async () => {
+    it('AC-OFFICE-WORKER-010.1 and nothing else of an ended run, whatever its task or others have come to', async () => {
       const scene = await open();
       const run = await assigned(scene);
       await scene.report(await scene.claim(), 'finish');
@@ -85,7 +85,7 @@ onEachDatabase('what keeps a run from being claimed', (database) => {
     });
   });
 
-  it('retry_scheduled until the retry is due, to the millisecond', async () => {
+  it('AC-OFFICE-WORKER-010.1 retry_scheduled until the retry is due, to the millisecond', async () => {
     const scene = await open();
     const run = await wake(scene);
     const due = reveille().clock.now() + HOUR_MS;
@@ -99,7 +99,7 @@ onEachDatabase('what keeps a run from being claimed', (database) => {
   });
 
   describe('agent_busy', () => {
-    it('while the agent is at work on another, until that lease ends', async () => {
+    it('AC-OFFICE-WORKER-010.1 while the agent is at work on another, until that lease ends', async () => {
       const scene = await open();
       const other = await wake(scene);
       await scene.claim();
@@ -111,7 +111,7 @@ onEachDatabase('what keeps a run from being claimed', (database) => {
       ]);
     });
 
-    it('until the worker of a cancelled one has let go', async () => {
+    it('AC-OFFICE-WORKER-010.1 until the worker of a cancelled one has let go', async () => {
       const scene = await open();
       const other = await wake(scene);
       const held = await scene.claim();
@@ -125,7 +125,7 @@ onEachDatabase('what keeps a run from being claimed', (database) => {
       expect(await codes(scene, run)).toEqual([]);
     });
 
-    it('while an older run goes first, which is named', async () => {
+    it('AC-OFFICE-WORKER-010.1 while an older run goes first, which is named', async () => {
       const scene = await open();
       const older = await assigned(scene);
       const run = await wake(scene);
@@ -135,7 +135,7 @@ onEachDatabase('what keeps a run from being claimed', (database) => {
       expect(await codes(scene, older)).toEqual([]);
     });
 
-    it('not for older ones that wait for a retry, are stale, or another agent’s', async () => {
+    it('AC-OFFICE-WORKER-010.1 not for older ones that wait for a retry, are stale, or another agent’s', async () => {
       const scene = await open();
       await wake(scene, 1);
       await assigned(scene);
@@ -145,7 +145,7 @@ onEachDatabase('what keeps a run from being claimed', (database) => {
       expect(await explain(scene, run)).toEqual({ claimable: true, blockers: [] });
     });
 
-    it('for the first that is not stale, behind more of those than one statement reads', async () => {
+    it('AC-OFFICE-WORKER-010.1 for the first that is not stale, behind more of those than one statement reads', async () => {
       const scene = await open();
       const stale = await assigned(scene);
       const first = await wake(scene);
@@ -156,7 +156,7 @@ onEachDatabase('what keeps a run from being claimed', (database) => {
       expect(await codes(scene, first)).toEqual([]);
     });
 
-    it('by the id where two were requested at one instant', async () => {
+    it('AC-OFFICE-WORKER-010.1 by the id where two were requested at one instant', async () => {
       const scene = await open();
       const [one, other] = [await wake(scene), await wake(scene)];
       await alter(scene, other, 'requested_at', (await scene.runs())[0]?.requestedAt ?? 0);
@@ -167,18 +167,21 @@ onEachDatabase('what keeps a run from being claimed', (database) => {
   });
 
   describe('agent_not_runnable', () => {
-    it.each(['paused', 'stopped', 'pending_approval'])('while the agent is %s', async (status) => {
-      const scene = await open();
-      const run = await wake(scene);
-      await scene.setStatus(scene.agent(), status);
-      expect((await explain(scene, run)).blockers).toEqual([
-        { code: 'agent_not_runnable', detail: `The agent is ${status}.`, until: null },
-      ]);
-      await scene.setStatus(scene.agent(), 'idle');
-      expect(await codes(scene, run)).toEqual([]);
-    });
+    it.each(['paused', 'stopped', 'pending_approval'])(
+      'AC-OFFICE-WORKER-010.1 while the agent is %s',
+      async (status) => {
+        const scene = await open();
+        const run = await wake(scene);
+        await scene.setStatus(scene.agent(), status);
+        expect((await explain(scene, run)).blockers).toEqual([
+          { code: 'agent_not_runnable', detail: `The agent is ${status}.`, until: null },
+        ]);
+        await scene.setStatus(scene.agent(), 'idle');
+        expect(await codes(scene, run)).toEqual([]);
+      },
+    );
 
-    it('for good once the agent is deleted', async () => {
+    it('AC-OFFICE-WORKER-010.1 for good once the agent is deleted', async () => {
       const scene = await open();
       const run = await wake(scene);
       await scene.removeAgent(scene.agent());
@@ -188,7 +191,7 @@ onEachDatabase('what keeps a run from being claimed', (database) => {
   });
 
   describe('workspace_paused', () => {
-    it('until the workspace goes on', async () => {
+    it('AC-OFFICE-WORKER-010.1 until the workspace goes on', async () => {
       const scene = await open();
       const run = await wake(scene);
       await scene.pause();
@@ -199,7 +202,7 @@ onEachDatabase('what keeps a run from being claimed', (database) => {
       expect(await codes(scene, run)).toEqual([]);
     });
 
-    it('while nobody can read whether it is', async () => {
+    it('AC-OFFICE-WORKER-010.1 while nobody can read whether it is', async () => {
       const scene = await open();
       const run = await wake(scene);
       await scene.sql('ALTER TABLE workspace_pauses RENAME TO pauses_out_of_sight');
@@ -219,7 +222,7 @@ onEachDatabase('what keeps a run from being claimed', (database) => {
     });
   });
 
-  it('stale once its task is another’s, with the reason for which the claim cancels it', async () => {
+  it('AC-OFFICE-WORKER-010.1 AC-OFFICE-WORKER-002.3 stale once its task is another’s, with the reason for which the claim cancels it', async () => {
     const scene = await open();
     const run = await assigned(scene);
     await scene.assign(scene.agent(1));
@@ -227,7 +230,7 @@ onEachDatabase('what keeps a run from being claimed', (database) => {
     expect((await explain(scene, run)).blockers).toEqual([{ code: 'stale', detail, until: null }]);
   });
 
-  it('everything at once', async () => {
+  it('AC-OFFICE-WORKER-010.1 everything at once', async () => {
     const scene = await open();
     const held = await wake(scene);
     await scene.claim();
@@ -252,7 +255,7 @@ onEachDatabase('what keeps a run from being claimed', (database) => {
     expect(details).toContain(older);
   });
 
-  it('is told to whoever may read the run, and to nobody else', async () => {
+  it('AC-OFFICE-WORKER-010.3 is told to whoever may read the run, and to nobody else', async () => {
     const scene = await open();
     const other = await open();
     const run = await wake(scene);
@@ -266,7 +269,7 @@ onEachDatabase('what keeps a run from being claimed', (database) => {
     expect((await admin.get('/v1/runs/unknown/explain')).status).toBe(404);
   });
 
-  it('changes nothing and counts nowhere', async () => {
+  it('AC-OFFICE-WORKER-010.3 changes nothing and counts nowhere', async () => {
     const scene = await open();
     const run = await assigned(scene);
     await scene.assign(scene.agent(1));

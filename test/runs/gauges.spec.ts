@@ -35,7 +35,7 @@ onEachDatabase('what there is to alert on', (database) => {
     for (const table of ['runs', 'wake_notes']) await sql(`DELETE FROM ${table}`);
   });
 
-  it('stands at 0 before anything has happened', async () => {
+  it('AC-OFFICE-WORKER-010.4 stands at 0 before anything has happened', async () => {
     for (const name of [QUEUED, DUE, NOTES, LAG]) expect(await gauge(name)).toBe(0);
     expect(await samplesOf(reveille(), LOST)).toEqual(
       new Map([
@@ -46,7 +46,7 @@ onEachDatabase('what there is to alert on', (database) => {
   });
 
   describe('the wait of the run that is due longest', () => {
-    it('goes on while nobody claims it, its agent being at work on another or not', async () => {
+    it('AC-OFFICE-WORKER-010.4 goes on while nobody claims it, its agent being at work on another or not', async () => {
       const place = await Workplace.open(reveille());
       const agent = await place.agent();
       await wake(place, agent);
@@ -58,7 +58,7 @@ onEachDatabase('what there is to alert on', (database) => {
       expect(await gauge(DUE)).toBe(0.5);
     });
 
-    it('begins when the retry is due, and is not that of a run whose retry is not', async () => {
+    it('AC-OFFICE-WORKER-010.4 begins when the retry is due, and is not that of a run whose retry is not', async () => {
       const place = await Workplace.open(reveille());
       const agent = await place.agent();
       const run = await wake(place, agent);
@@ -69,7 +69,7 @@ onEachDatabase('what there is to alert on', (database) => {
       expect([await gauge(QUEUED), await gauge(DUE)]).toEqual([70, 10]);
     });
 
-    it('is that of the next one behind a head that waits for its retry', async () => {
+    it('AC-OFFICE-WORKER-010.4 is that of the next one behind a head that waits for its retry', async () => {
       const place = await Workplace.open(reveille());
       const agent = await place.agent();
       await place.alter(await wake(place, agent), { scheduled_retry_at: now() + 600 * SECOND_MS });
@@ -79,7 +79,7 @@ onEachDatabase('what there is to alert on', (database) => {
       expect([await gauge(QUEUED), await gauge(DUE)]).toEqual([35, 5]);
     });
 
-    it('leaves out what a pause or the agent’s own status holds back', async () => {
+    it('AC-OFFICE-WORKER-010.4 leaves out what a pause or the agent’s own status holds back', async () => {
       const [paused, running] = [await Workplace.open(reveille()), await Workplace.open(reveille())];
       const [stopped, idle] = [await running.agent(), await running.agent()];
       await wake(paused, await paused.agent());
@@ -95,7 +95,7 @@ onEachDatabase('what there is to alert on', (database) => {
     });
   });
 
-  it('counts a lost lease by what became of the run, and none that only ended a cancelled run’s hold', async () => {
+  it('AC-OFFICE-WORKER-010.4 counts a lost lease by what became of the run, and none that only ended a cancelled run’s hold', async () => {
     const place = await Workplace.open(reveille());
     const agent = await place.agent();
     const lose = async (limit: number, isCancelled = false) => {
@@ -115,7 +115,7 @@ onEachDatabase('what there is to alert on', (database) => {
     expect(await lose(5, true)).toEqual({});
   });
 
-  it('tells the age of the oldest wake that is owed, and of none that a pause parks', async () => {
+  it('AC-OFFICE-WORKER-010.4 tells the age of the oldest wake that is owed, and of none that a pause parks', async () => {
     const [paused, running] = [await Workplace.open(reveille()), await Workplace.open(reveille())];
     const owe = async (place: Workplace) =>
       sql(
@@ -132,7 +132,7 @@ onEachDatabase('what there is to alert on', (database) => {
     expect(await gauge(NOTES)).toBe(2);
   });
 
-  it('tells how far the numbering of events lies behind', async () => {
+  it('AC-OFFICE-WORKER-010.4 tells how far the numbering of events lies behind', async () => {
     await sql(
       `INSERT INTO events (id, number, workspace_id, type, at, subject, data)
        VALUES ('behind', NULL, 'w', 'task.created', $1, '{}', '{}')`,

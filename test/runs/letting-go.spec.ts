@@ -15,7 +15,7 @@ onEachDatabase('how runs are let go', (database) => {
     TestReveille.start(database, {}, (builder) => builder.overrideProvider(LeaseClock).useValue(leases)),
   );
 
-  it('takes back what is a moment too late, nothing at the very end of its lease, and nothing that has ended', async () => {
+  it('AC-OFFICE-WORKER-005.1 takes back what is a moment too late, nothing at the very end of its lease, and nothing that has ended', async () => {
     const desk = await Desk.open(reveille());
     const agents = await desk.workplace.agents(4);
     for (const agent of agents) await desk.queued(agent);
@@ -32,7 +32,7 @@ onEachDatabase('how runs are let go', (database) => {
     expect(await desk.run(finished.id)).toEqual(finished);
   });
 
-  it('takes back nothing where nobody holds anything', async () => {
+  it('AC-OFFICE-WORKER-005.1 takes back nothing where nobody holds anything', async () => {
     const desk = await Desk.open(reveille());
     const runs = await desk.queuedMinutely(await desk.workplace.agent(), 3);
     expect(await reveille().get(ClaimsRepository).overdue(reveille().clock.now(), 10)).not.toContainEqual(
@@ -42,7 +42,7 @@ onEachDatabase('how runs are let go', (database) => {
     expect(await Promise.all(runs.map(({ id }) => desk.run(id)))).toEqual(runs);
   });
 
-  it('puts a released run back as it was, however often it was tried', async () => {
+  it('AC-OFFICE-WORKER-005.5 puts a released run back as it was, however often it was tried', async () => {
     const desk = await Desk.open(reveille());
     const { id } = await desk.queued(await desk.workplace.agent());
     await desk.workplace.alter(id, { retry_count: 3, attempt: 4, scheduled_retry_at: 0 });
@@ -54,7 +54,7 @@ onEachDatabase('how runs are let go', (database) => {
     expect(released).toEqual({ ...before, workerId: 'w' });
   });
 
-  it('releases nothing that is not held: not a run that waits, nor one that was cancelled, nor one that is not', async () => {
+  it('AC-OFFICE-WORKER-001.4 releases nothing that is not held: not a run that waits, nor one that was cancelled, nor one that is not', async () => {
     const desk = await Desk.open(reveille());
     const [first, second] = await desk.workplace.agents(2);
     const waiting = await desk.queued(first ?? '');
@@ -73,7 +73,7 @@ onEachDatabase('how runs are let go', (database) => {
     });
   });
 
-  it('cancels what waits and what is held, with its reason and the instant', async () => {
+  it('AC-OFFICE-WORKER-004.1 cancels what waits and what is held, with its reason and the instant', async () => {
     const desk = await Desk.open(reveille());
     const [first, second] = await desk.workplace.agents(2);
     await desk.queued(first ?? '');
@@ -90,7 +90,7 @@ onEachDatabase('how runs are let go', (database) => {
     }
   });
 
-  it('cancels nothing that has ended', async () => {
+  it('AC-OFFICE-WORKER-004.1 cancels nothing that has ended', async () => {
     const desk = await Desk.open(reveille());
     const agent = await desk.workplace.agent();
     await desk.queued(agent);

@@ -51,7 +51,7 @@ onEachDatabase('who waits', (database) => {
     };
   };
 
-  it('is the agent whose oldest due run is the oldest', async () => {
+  it('AC-OFFICE-WORKER-001.1 is the agent whose oldest due run is the oldest', async () => {
     const office = anOffice();
     for (const name of ['a', 'b', 'c']) await office.agent(name);
     await office.queue('a', 'a5', { requestedAt: 5 });
@@ -63,7 +63,7 @@ onEachDatabase('who waits', (database) => {
     expect(await office.claim(9)).toEqual([]);
   });
 
-  it('is found among the agents that are asked for alone', async () => {
+  it('AC-OFFICE-WORKER-001.1 is found among the agents that are asked for alone', async () => {
     const office = anOffice();
     for (const name of ['a', 'b']) await office.agent(name);
     await office.queue('a', 'a1', { requestedAt: 1 });
@@ -73,7 +73,7 @@ onEachDatabase('who waits', (database) => {
     expect(await office.claim(9)).toEqual(['a1']);
   });
 
-  it('is not kept from a younger run by one that waits to be tried again, which comes first once it is due', async () => {
+  it('AC-OFFICE-WORKER-002.4 is not kept from a younger run by one that waits to be tried again, which comes first once it is due', async () => {
     const office = anOffice();
     await office.agent('a');
     const retryAt = reveille().clock.now() + 60_000;
@@ -100,23 +100,26 @@ onEachDatabase('who waits', (database) => {
     ['gone', 'DELETE FROM runs WHERE id = $1', 'c4', ['c5', 'f8', 'g9']],
     ['let go of', 'UPDATE runs SET claim_token_hash = NULL WHERE id = $1', 'e6', ['e7', 'f8', 'g9']],
     ['older', 'UPDATE runs SET requested_at = 0 WHERE id = $1', 'g9', ['g9', 'f8']],
-  ])('is known at the very next claim when a run is %s from outside', async (_, sql, name, then) => {
-    const office = anOffice();
-    for (const agent of ['a', 'b', 'c', 'e', 'f', 'g']) await office.agent(agent);
-    await office.queue('a', 'a2', { requestedAt: 2, status: 'finished' });
-    await office.queue('b', 'b3', { requestedAt: 3, scheduledRetryAt: reveille().clock.now() + 1 });
-    await office.queue('c', 'c4', { requestedAt: 4, status: 'claimed' });
-    await office.queue('c', 'c5', { requestedAt: 5 });
-    await office.queue('e', 'e6', { requestedAt: 6, status: 'cancelled', claimTokenHash: 'held' });
-    await office.queue('e', 'e7', { requestedAt: 7 });
-    await office.queue('f', 'f8', { requestedAt: 8 });
-    await office.queue('g', 'g9', { requestedAt: 9 });
-    expect(await office.claim(9, ['a', 'b', 'c', 'e'])).toEqual([]);
-    await office.outside(sql, name);
-    expect(await office.claim(9)).toEqual(then);
-  });
+  ])(
+    'AC-OFFICE-WORKER-003.2 is known at the very next claim when a run is %s from outside',
+    async (_, sql, name, then) => {
+      const office = anOffice();
+      for (const agent of ['a', 'b', 'c', 'e', 'f', 'g']) await office.agent(agent);
+      await office.queue('a', 'a2', { requestedAt: 2, status: 'finished' });
+      await office.queue('b', 'b3', { requestedAt: 3, scheduledRetryAt: reveille().clock.now() + 1 });
+      await office.queue('c', 'c4', { requestedAt: 4, status: 'claimed' });
+      await office.queue('c', 'c5', { requestedAt: 5 });
+      await office.queue('e', 'e6', { requestedAt: 6, status: 'cancelled', claimTokenHash: 'held' });
+      await office.queue('e', 'e7', { requestedAt: 7 });
+      await office.queue('f', 'f8', { requestedAt: 8 });
+      await office.queue('g', 'g9', { requestedAt: 9 });
+      expect(await office.claim(9, ['a', 'b', 'c', 'e'])).toEqual([]);
+      await office.outside(sql, name);
+      expect(await office.claim(9)).toEqual(then);
+    },
+  );
 
-  it('is moved with a run that is given to another agent from outside', async () => {
+  it('AC-OFFICE-WORKER-003.2 is moved with a run that is given to another agent from outside', async () => {
     const office = anOffice();
     for (const name of ['a', 'b']) await office.agent(name);
     await office.queue('a', 'r', { requestedAt: 1 });
@@ -128,7 +131,7 @@ onEachDatabase('who waits', (database) => {
     expect(await office.claim(9)).toEqual(['r']);
   });
 
-  it('is looked for behind agents whose runs are gone, and those are not looked at again', async () => {
+  it('AC-OFFICE-WORKER-003.2 is looked for behind agents whose runs are gone, and those are not looked at again', async () => {
     const office = anOffice();
     for (const name of ['a', 'b']) await office.agent(name);
     await office.queue('a', 'a1', { requestedAt: 1 });
@@ -147,7 +150,7 @@ onEachDatabase('who waits', (database) => {
     expect(heads).toEqual([{ head_at: null }]);
   });
 
-  it('is nobody while nobody can say who is paused: the runs stay, and the claim is counted', async () => {
+  it('AC-OFFICE-WORKER-002.2 is nobody while nobody can say who is paused: the runs stay, and the claim is counted', async () => {
     const office = anOffice();
     await office.agent('a');
     await office.queue('a', 'r');
@@ -160,7 +163,7 @@ onEachDatabase('who waits', (database) => {
     expect(await office.claim()).toEqual(['r']);
   });
 
-  it('is known to every one of many claims at once, while wakes come in', async () => {
+  it('AC-OFFICE-WORKER-001.2 is known to every one of many claims at once, while wakes come in', async () => {
     const office = anOffice();
     const names = Array.from({ length: 12 }, (_, place) => `agent-${String(place)}`);
     for (const name of names) await office.agent(name);

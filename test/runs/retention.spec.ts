@@ -67,7 +67,7 @@ onEachDatabase('ended runs', (database) => {
   const note = (wake: Partial<RunWake>, at = reveille()) =>
     at.get(Transactions).run(() => at.get(RunsRepository).insertWake(aWake({ id: randomUUID(), ...wake })));
 
-  it('U-219 are forgotten by their end, or by their request where that is missing, and not at the cutoff itself', async () => {
+  it('AC-OFFICE-WORKER-007.1 U-219 are forgotten by their end, or by their request where that is missing, and not at the cutoff itself', async () => {
     const agentProfileId = await aBusyAgent();
     const cutoff = ago(30);
     const requested = { agentProfileId, requestedAt: cutoff - DAY_MS };
@@ -92,7 +92,7 @@ onEachDatabase('ended runs', (database) => {
     expect(await left([...old, ...young, ...unended])).toEqual([...young, ...unended]);
   });
 
-  it('stay whatever their age while they are among the newest 50 of their agent', async () => {
+  it('AC-OFFICE-WORKER-007.1 stay whatever their age while they are among the newest 50 of their agent', async () => {
     const runsOf = (agentProfileId: string, count: number) =>
       store(
         Array.from({ length: count }, (_run, index) => ({ agentProfileId, requestedAt: ago(400 - index) })),
@@ -106,7 +106,7 @@ onEachDatabase('ended runs', (database) => {
     expect(await left(other)).toEqual(other);
   });
 
-  it('do not stay for want of others because some wait in the queue', async () => {
+  it('AC-OFFICE-WORKER-007.1 do not stay for want of others because some wait in the queue', async () => {
     const agentProfileId = randomUUID();
     const old = await store([{ agentProfileId, requestedAt: ago(40) }]);
     await store(Array.from({ length: KEPT_PER_AGENT - 1 }, () => ({ agentProfileId })));
@@ -134,7 +134,7 @@ onEachDatabase('ended runs', (database) => {
     expect(await left([before, edge], at())).toEqual([edge]);
   });
 
-  it('stay while a key that was merged in them is inside that window', async () => {
+  it('AC-OFFICE-WORKER-007.2 stay while a key that was merged in them is inside that window', async () => {
     const agentProfileId = await aBusyAgent(daily());
     const requestedAt = ago(1, daily()) - 1;
     const [merged = '', alone = ''] = await store(
@@ -152,7 +152,7 @@ onEachDatabase('ended runs', (database) => {
     expect(await left([merged], daily())).toEqual([]);
   });
 
-  it('stay while a worker has not let go of them', async () => {
+  it('AC-OFFICE-WORKER-007.1 stay while a worker has not let go of them', async () => {
     const agentProfileId = await aBusyAgent();
     const held = { claimTokenHash: 'hash', status: 'cancelled' } as const;
     const [run = ''] = await store([{ agentProfileId, requestedAt: ago(40), ...held }]);
@@ -165,7 +165,7 @@ onEachDatabase('ended runs', (database) => {
     expect(await left([run])).toEqual([]);
   });
 
-  it('go with the ledger of their wakes, and others keep theirs', async () => {
+  it('AC-OFFICE-WORKER-007.1 go with the ledger of their wakes, and others keep theirs', async () => {
     const agentProfileId = await aBusyAgent();
     const [old = '', young = ''] = await store([
       { agentProfileId, requestedAt: ago(40) },
@@ -177,7 +177,7 @@ onEachDatabase('ended runs', (database) => {
     expect(await wakesOf(young)).toHaveLength(1);
   });
 
-  it('give their keys free: the same key makes a new run', async () => {
+  it('AC-OFFICE-WORKER-007.1 give their keys free: the same key makes a new run', async () => {
     const { id: workspaceId } = await aWorkspace(reveille().app);
     const { id: agentProfileId } = await anAgent(reveille().app, workspaceId);
     await aTask(reveille().app, workspaceId);
@@ -190,7 +190,7 @@ onEachDatabase('ended runs', (database) => {
     expect((await reveille().get(SchedulerService).queueRun(wake)).outcome).toBe('queued');
   });
 
-  it('are all kept when the setting is off, and events are not', async () => {
+  it('AC-OFFICE-WORKER-007.3 are all kept when the setting is off, and events are not', async () => {
     const agentProfileId = await aBusyAgent(off());
     const old = await store([{ agentProfileId, requestedAt: ago(4000, off()) }], off());
     await asOutsider(off(), (outsider) =>
@@ -210,7 +210,7 @@ onEachDatabase('ended runs', (database) => {
       return store(Array.from({ length: COUNT }, () => ({ agentProfileId, requestedAt: ago(40) })));
     };
 
-    it('go in as many transactions', async () => {
+    it('AC-OFFICE-WORKER-007.1 go in as many transactions', async () => {
       const old = await many();
       const statements = await statementsOf(reveille(), () => forget());
       const sizes = statements
@@ -220,7 +220,7 @@ onEachDatabase('ended runs', (database) => {
       expect(await left(old)).toEqual([]);
     });
 
-    it('go no further once the server stops', async () => {
+    it('AC-OFFICE-WORKER-007.1 go no further once the server stops', async () => {
       const old = await many();
       let deletions = 0;
       const count = (statement: Statement) => {
@@ -237,7 +237,7 @@ onEachDatabase('ended runs', (database) => {
       expect(await left(old)).toEqual([]);
     });
 
-    it('go once and without an error when two servers look at once', async () => {
+    it('AC-OFFICE-WORKER-007.1 go once and without an error when two servers look at once', async () => {
       const old = await many();
       const both = () => Promise.all([forget(), forget()]);
       // On SQLite the one writer lets the second look when the first has ended.

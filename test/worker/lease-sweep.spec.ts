@@ -47,7 +47,7 @@ onEachDatabase('taking back what nobody holds any more', (database) => {
     await sweep().sweep();
   };
 
-  it('judges nobody for one lease after time has stood still', async () => {
+  it('AC-OFFICE-WORKER-005.4 judges nobody for one lease after time has stood still', async () => {
     const { id, report } = await held('b');
     const silent = await held('b');
     await tick(TICK_MS);
@@ -63,14 +63,14 @@ onEachDatabase('taking back what nobody holds any more', (database) => {
     expect(await statusOf(id)).toBe('queued');
   });
 
-  it('takes two late ticks for slow, not for asleep', async () => {
+  it('AC-OFFICE-WORKER-005.4 takes two late ticks for slow, not for asleep', async () => {
     const { id } = await held('b');
     await tick(TICK_MS);
     for (let passed = TICK_MS; passed <= LEASE_MS; passed += 2 * TICK_MS) await tick(2 * TICK_MS);
     expect(await statusOf(id)).toBe('queued');
   });
 
-  it('takes back at once what agents of an earlier process were at, and nothing that is held elsewhere', async () => {
+  it('AC-OFFICE-WORKER-005.3 takes back at once what agents of an earlier process were at, and nothing that is held elsewhere', async () => {
     const dead = await held(IN_PROCESS);
     const alive = await held('b');
     await sweep().takeBackOwn();
@@ -81,7 +81,7 @@ onEachDatabase('taking back what nobody holds any more', (database) => {
     });
   });
 
-  it('gives a run up that was taken back five times', async () => {
+  it('AC-OFFICE-WORKER-005.2 gives a run up that was taken back five times', async () => {
     const { id } = await held(IN_PROCESS);
     const transactions = reveille().get(Transactions);
     await transactions.run(() =>

@@ -35,7 +35,7 @@ describe('two processes on one database', () => {
   }
 
   it(
-    'end every run that fifty agents were woken for, and never work at two of one agent at once',
+    'AC-OFFICE-WORKER-009.1 AC-OFFICE-WORKER-001.2 end every run that fifty agents were woken for, and never work at two of one agent at once',
     async () => {
       const { id: workspaceId } = await aWorkspace(reveille().app);
       const agents = await agentsOf(workspaceId);
